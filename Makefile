@@ -1,0 +1,47 @@
+# Everything runs in .venv, made on first use from python3, a C compiler and make.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.ready
+BENCH_STAMP := $(VENV)/.ready-bench
+SOURCES := $(wildcard src/softmargin/_kernels/*.pyx src/softmargin/_kernels/*.pxd) $(shell find . -name meson.build -not -path './build/*' -not -path './.venv/*')
+export OPENBLAS_NUM_THREADS ?= 2
+
+.PHONY: demo test bench lint format clean
+
+$(VENV)/.tools: pyproject.toml
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) -m pip install --quiet meson-python meson ninja cython numpy scipy scikit-learn joblib
+	touch $@
+
+# An editable build: Python edits need nothing, kernel edits are recompiled here.
+$(STAMP): $(VENV)/.tools $(SOURCES)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m pip install --quiet --no-build-isolation --editable ".[plot,cli,data,test,lint]"
+	touch $@
+
+$(BENCH_STAMP): $(STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m pip install --quiet --no-build-isolation --editable ".[bench]"
+	touch $@
+
+demo: $(STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/softmargin demo --output demo
+
+test: $(STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist worksteal
+
+bench: $(BENCH_STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m benchmarks
+
+lint: $(STAMP)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-cache
+
+format: $(STAMP)
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+clean:
+	rm -rf build $(VENV)/.ready $(VENV)/.ready-bench demo

@@ -1,0 +1,34 @@
+"""softmargin: margin-based classification with any loss.
+
+Everything fits ``f(x) = b + Phi(x) beta`` by minimising
+
+    C * sum_i s_i * phi(y_i f(x_i)) + Omega(beta)
+
+and turns ``f`` into labels, class probabilities, intervals, exact solution paths and label audits. Public names are
+imported on first use, so ``import softmargin`` itself costs almost nothing.
+"""
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softmargin import datasets, losses, paths, penalties, plots
+
+_MODULES = ("datasets", "losses", "paths", "penalties", "plots")
+_EXPORTS: dict[str, str] = {}
+
+__version__ = _version("softmargin")
+__all__ = ["__version__", *_MODULES, *_EXPORTS]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"softmargin.{name}")
+    if name in _EXPORTS:
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'softmargin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

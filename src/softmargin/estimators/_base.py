@@ -1,0 +1,209 @@
+"""The estimator's door: labels become -1/+1 once, weights are checked once, more than two classes are split once.
+
+A binary method writes three functions, ``_fit_binary``, ``_decision_binary`` and (if it has one) ``_probability_binary``,
+and is a complete scikit-learn classifier for any number of classes. With ``k > 2`` classes it is fitted one-vs-rest:
+``k`` binary fits, the class of the largest score wins, and the binary probabilities are divided by their sum.
+
+Labels and probabilities never disagree: a score is positive exactly when the probability of ``classes_[1]`` exceeds
+one half (a score of zero is ``classes_[0]``, as in scikit-learn and in ``argmax``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from softmargin.expansions import Kernel
+
+__all__ = ["ClassifierBase", "TrainingSet"]
+
+
+@dataclass
+class TrainingSet:
+    """What a fit sees: rows of positive weight only, class codes, and where those rows came from."""
+
+    X: Any
+    codes: np.ndarray
+    weight: np.ndarray
+    rows: np.ndarray
+    n_rows: int
+
+    def signs(self, positive: int = 1) -> np.ndarray:
+        """+1 for the class of code ``positive``, -1 for all others, in the dtype of ``X``."""
+        return np.where(self.codes == positive, 1, -1).astype(self.X.dtype)
+
+    def expand(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """Per-row results for all rows given to ``fit``, ``fill`` where the weight was zero."""
+        if len(self.rows) == self.n_rows:
+            return values
+        full = np.full(self.n_rows, fill, dtype=np.asarray(values).dtype)
+        full[self.rows] = values
+        return full
+
+
+def _has_probability(estimator: ClassifierBase) -> bool:
+    return estimator._can_estimate_probability()
+
+
+class ClassifierBase(ClassifierMixin, BaseEstimator):
+    """Everything a margin classifier needs besides its mathematics."""
+
+    _sparse_formats: tuple[str, ...] | bool = ("csr", "csc")
+
+    # -- what a method writes ------------------------------------------------------------------------------------
+
+    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
+        """Fit with labels ``y`` in {-1, +1}; ``data.weight`` already holds the class weights."""
+        raise NotImplementedError
+
+    def _decision_binary(self, X: Any) -> np.ndarray:
+        """The score of ``classes_[1]`` for validated ``X``."""
+        raise NotImplementedError
+
+    def _probability_binary(self, X: Any) -> np.ndarray:
+        """P(classes_[1]) for validated ``X``; must be nondecreasing in the score's sign."""
+        raise NotImplementedError
+
+    def _can_estimate_probability(self) -> bool:
+        return True
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError that names the parameter, the value seen and what is allowed."""
+
+    # -- what a user calls ---------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
+        self._check_parameters()
+        data = self._training_set(X, y, sample_weight)
+        if len(self.classes_) == 2:
+            self._fit_binary(data, data.signs())
+        else:
+            self._fit_many(data)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: shape (n,) for two classes, (n, k) otherwise."""
+        return self._decision(self._prediction_set(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    @available_if(_has_probability)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities; each row sums to one and its largest entry is the predicted class."""
+        return self._probability(self._prediction_set(X))
+
+    @available_if(_has_probability)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    # -- shared mechanism ----------------------------------------------------------------------------------------
+
+    def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
+        X, y = validate_data(
+            self, X, y, accept_sparse=self._sparse_formats, dtype=[np.float64, np.float32], accept_large_sparse=False
+        )
+        check_classification_targets(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not np.any(weight > 0):
+            raise ValueError(
+                "sample_weight is zero for every row; at least one row of each class needs a positive weight."
+            )
+        rows = np.flatnonzero(weight > 0)
+        if len(rows) < X.shape[0]:
+            X = self._take_rows(X, rows)
+        n_rows, y, weight = len(weight), y[rows], weight[rows]
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class only ({self.classes_[0]!r}, among rows of positive weight); "
+                "a classifier needs at least two classes."
+            )
+        class_weight = getattr(self, "class_weight", None)
+        if class_weight is not None:
+            weight = weight * compute_class_weight(class_weight, classes=self.classes_, y=y)[codes]
+        return TrainingSet(X, codes, weight, rows, n_rows)
+
+    def _take_rows(self, X: Any, rows: np.ndarray) -> Any:
+        return X[rows]
+
+    def _prediction_set(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse=self._sparse_formats,
+            dtype=[np.float64, np.float32],
+            accept_large_sparse=False,
+        )
+
+    def _fit_many(self, data: TrainingSet) -> None:
+        def fit_one(code: int) -> Any:
+            one = clone(self)
+            if "class_weight" in one.get_params(deep=False):
+                one.set_params(class_weight=None)
+            one.n_features_in_ = self.n_features_in_
+            one.classes_ = np.array([False, True])
+            one._fit_binary(data, data.signs(code))
+            return one
+
+        jobs = (delayed(fit_one)(code) for code in range(len(self.classes_)))
+        self.estimators_ = Parallel(n_jobs=getattr(self, "n_jobs", None), prefer="threads")(jobs)
+        self.solution_ = [getattr(one, "solution_", None) for one in self.estimators_]
+        for name in ("coef_", "intercept_"):
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, np.concatenate([getattr(one, name) for one in self.estimators_]))
+        if hasattr(self.estimators_[0], "n_iter_"):
+            self.n_iter_ = max(one.n_iter_ for one in self.estimators_)
+
+    def _decision(self, X: Any) -> np.ndarray:
+        if len(self.classes_) == 2:
+            return self._decision_binary(X)
+        return np.column_stack([one._decision_binary(X) for one in self.estimators_])
+
+    def _probability(self, X: Any) -> np.ndarray:
+        if len(self.classes_) == 2:
+            p = np.asarray(self._probability_binary(X), dtype=np.float64)
+            above = np.nextafter(0.5, 1)
+            p = np.where(self._decision_binary(X) > 0, np.maximum(p, above), np.minimum(p, 0.5))
+            return np.column_stack([1 - p, p])
+        parts = np.column_stack([np.asarray(one._probability_binary(X), dtype=np.float64) for one in self.estimators_])
+        parts = np.maximum(parts, np.finfo(float).tiny)
+        winner = self._decision(X).argmax(axis=1)
+        row = np.arange(len(winner))
+        parts[row, winner] = np.maximum(parts[row, winner], parts.max(axis=1) * (1 + 1e-12))
+        return parts / parts.sum(axis=1, keepdims=True)
+
+    def _kernel(self, data: TrainingSet) -> Kernel | None:
+        """The kernel the parameters ask for, with ``gamma`` decided from the training rows; None for linear features."""
+        if self.kernel is None:
+            return None
+        return Kernel.resolve(
+            self.kernel,
+            data.X,
+            data.codes,
+            gamma=getattr(self, "gamma", "scale"),
+            degree=getattr(self, "degree", 3),
+            coef0=getattr(self, "coef0", 0.0),
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._sparse_formats)
+        tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
+        return tags

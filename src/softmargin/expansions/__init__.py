@@ -1,0 +1,5 @@
+"""Which functions can f be?"""
+
+from softmargin.expansions._kernel import Kernel
+
+__all__ = ["Kernel"]

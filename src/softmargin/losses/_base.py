@@ -1,0 +1,161 @@
+"""What every margin loss is: three elementwise functions of the margin and facts about itself.
+
+A loss never sees ``X``, ``y`` or ``C``. With ``u = y f(x)`` the margin, ``value`` is ``phi(u)``, ``slope`` is
+``phi'(u)`` (at a kink the documented subgradient) and ``curvature`` is ``phi''(u)`` where it exists. Losses with a
+population minimiser that determines the class probability also map scores to probabilities and back, for the class
+weights ``1 - weight`` on the positive and ``weight`` on the negative class: the minimiser of
+
+    (1 - weight) p phi(f) + weight (1 - p) phi(-f)
+
+depends on ``p`` through ``logit p - logit weight`` alone, so one unweighted link serves every weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+
+__all__ = ["Kink", "Loss", "Majorizer", "NoLink", "elementwise", "require"]
+
+Array = NDArray[np.floating[Any]]
+
+
+class NoLink(ValueError):
+    """The loss does not determine class probabilities; the message says why and what to use instead."""
+
+
+class Kink(NamedTuple):
+    """Where a loss has a corner, and its one-sided slopes there."""
+
+    at: float
+    left_slope: float
+    right_slope: float
+
+    @property
+    def jump(self) -> float:
+        """The mass of the second derivative at the corner."""
+        return self.right_slope - self.left_slope
+
+
+@dataclass(frozen=True)
+class Majorizer:
+    """A convex upper bound ``weights * loss(v) + tilt * v + constant`` of another loss, tight at the margins it was made at."""
+
+    loss: Loss
+    weights: Array
+    tilt: Array
+    constant: Array
+
+    def value(self, v: ArrayLike) -> Array:
+        """The bound at the margins ``v``."""
+        v = np.asarray(v)
+        return self.weights * self.loss.value(v) + self.tilt * v + self.constant
+
+
+def elementwise(function: Callable[[Array], Array], u: ArrayLike) -> Any:
+    """Apply ``function`` to ``u`` as a floating array: float dtype kept, others made float64, scalar in scalar out."""
+    array = np.asarray(u)
+    if array.dtype.kind != "f":
+        array = array.astype(np.float64)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        result = np.asarray(function(array), dtype=array.dtype)
+    return result[()] if result.ndim == 0 else result
+
+
+def require(condition: bool, name: str, value: object, allowed: str) -> None:
+    """Raise a ValueError naming the parameter, the value seen and what is allowed."""
+    if not condition:
+        raise ValueError(f"{name} must be {allowed}; got {value!r}.")
+
+
+class Loss:
+    """A margin loss. Subclasses are frozen dataclasses whose fields are their hyperparameters.
+
+    Subclasses write ``_value``, ``_slope`` and ``_curvature`` on floating arrays, and ``_log_odds`` / ``_score``
+    where a link exists; users call the public names, which accept scalars and any array.
+    """
+
+    name: ClassVar[str] = ""
+    family: ClassVar[str] = ""
+    convex: ClassVar[bool] | bool = True
+    smooth: ClassVar[bool] | bool = True
+
+    @property
+    def kink(self) -> Kink | None:
+        """The single corner of a piecewise-linear loss, or None."""
+        return None
+
+    @property
+    def curvature_bound(self) -> float:
+        """The least upper bound of the curvature, inf when there is none."""
+        return math.inf
+
+    @property
+    def floor(self) -> float:
+        """The infimum of the loss, which is minus its conjugate at zero."""
+        return 0.0
+
+    def value(self, u: ArrayLike) -> Any:
+        """``phi(u)``, elementwise."""
+        return elementwise(self._value, u)
+
+    def slope(self, u: ArrayLike) -> Any:
+        """``phi'(u)``, elementwise; boosting weights are minus this."""
+        return elementwise(self._slope, u)
+
+    def curvature(self, u: ArrayLike) -> Any:
+        """``phi''(u)`` where it exists, elementwise."""
+        return elementwise(self._curvature, u)
+
+    def evaluate(self, u: Array) -> tuple[Array, Array, Array]:
+        """``(phi, phi', phi'')`` of a floating array at once; losses that can share work override it."""
+        return self.value(u), self.slope(u), self.curvature(u)
+
+    def probability(self, f: ArrayLike, weight: float = 0.5) -> Any:
+        """P(y = +1) at score ``f`` when the classes were weighted ``(1 - weight, weight)``."""
+        require(0 < weight < 1, "weight", weight, "strictly between 0 and 1")
+        shift = float(logit(weight))
+        return elementwise(lambda a: expit(self._log_odds(a) + shift), f)
+
+    def score(self, p: ArrayLike, weight: float = 0.5) -> Any:
+        """The population minimiser at P(y = +1) = ``p``; may be infinite."""
+        require(0 < weight < 1, "weight", weight, "strictly between 0 and 1")
+        array = np.asarray(p, dtype=float)
+        require(bool(np.all((array >= 0) & (array <= 1))), "p", p, "between 0 and 1")
+        if weight == 0.5:
+            return elementwise(self._score, p)
+        shift = float(logit(weight))
+        return elementwise(lambda a: self._score(expit(logit(a) - shift)), p)
+
+    def conjugate(self, v: ArrayLike) -> Any:
+        """``sup_u v u - phi(u)``, inf outside its domain, where a closed form is known."""
+        return elementwise(self._conjugate, v)
+
+    def majorize(self, u: ArrayLike) -> Majorizer:
+        """A convex bound that touches this loss at the margins ``u``; nonconvex losses override it."""
+        u = np.asarray(u, dtype=float)
+        return Majorizer(self, np.ones_like(u), np.zeros_like(u), np.zeros_like(u))
+
+    def _value(self, u: Array) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} defines no value")
+
+    def _slope(self, u: Array) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} defines no slope")
+
+    def _curvature(self, u: Array) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} defines no curvature")
+
+    def _log_odds(self, f: Array) -> Array:
+        raise NoLink(f"{type(self).__name__} determines the sign of the score only, not a probability.")
+
+    def _score(self, p: Array) -> Array:
+        raise NoLink(f"{type(self).__name__} has no smooth population minimiser.")
+
+    def _conjugate(self, v: Array) -> Array:
+        raise NotImplementedError(f"no closed-form conjugate is known for {type(self).__name__}")
