@@ -1,8 +1,8 @@
 """The estimator's door: labels become -1/+1 once, weights are checked once, more than two classes are split once.
 
-A binary method writes three functions, ``_fit_binary``, ``_decision_binary`` and (if it has one) ``_probability_binary``,
-and is a complete scikit-learn classifier for any number of classes. With ``k > 2`` classes it is fitted one-vs-rest:
-``k`` binary fits, the class of the largest score wins, and the binary probabilities are divided by their sum.
+A binary method writes ``_fit_binary``, ``_decision_binary`` and, if it has one, ``_probability_binary``, and is a
+complete scikit-learn classifier for any number of classes. With ``k > 2`` classes it is fitted one-vs-rest: ``k``
+binary fits, the class of the largest score wins, and the binary probabilities are divided by their sum.
 
 Labels and probabilities never disagree: a score is positive exactly when the probability of ``classes_[1]`` exceeds
 one half (a score of zero is ``classes_[0]``, as in scikit-learn and in ``argmax``).
@@ -190,7 +190,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         return parts / parts.sum(axis=1, keepdims=True)
 
     def _kernel(self, data: TrainingSet) -> Kernel | None:
-        """The kernel the parameters ask for, with ``gamma`` decided from the training rows; None for linear features."""
+        """The kernel asked for, with ``gamma`` decided from the training rows; None for linear features."""
         if self.kernel is None:
             return None
         return Kernel.resolve(

@@ -45,7 +45,7 @@ class Kink(NamedTuple):
 
 @dataclass(frozen=True)
 class Majorizer:
-    """A convex upper bound ``weights * loss(v) + tilt * v + constant`` of another loss, tight at the margins it was made at."""
+    """A convex upper bound ``weights * loss(v) + tilt * v + constant`` of a loss, tight where it was made."""
 
     loss: Loss
     weights: Array
@@ -83,8 +83,8 @@ class Loss:
 
     name: ClassVar[str] = ""
     family: ClassVar[str] = ""
-    convex: ClassVar[bool] | bool = True
-    smooth: ClassVar[bool] | bool = True
+    convex: bool = True
+    smooth: bool = True
 
     @property
     def kink(self) -> Kink | None:
