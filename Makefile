@@ -37,7 +37,7 @@ lint: $(STAMP)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	PYTHONPATH=src $(VENV)/bin/lint-imports --no-cache
+	$(PY) tools/check_layers.py
 
 format: $(STAMP)
 	$(VENV)/bin/ruff check --fix .
