@@ -1,6 +1,6 @@
 """The elastic net ``(1 - l1_ratio)/2 |b|^2 + l1_ratio sum_j f_j |b_j|``, with optional factors ``f_j`` per coefficient.
 
-Concave penalties (adaptive l1, SCAD, MCP) are solved as a sequence of these, so this is the only penalty a solver knows.
+Concave penalties (adaptive l1, SCAD, MCP) are solved as a sequence of these: no solver knows another penalty.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["ElasticNet"]
 
 @dataclass(frozen=True)
 class ElasticNet:
-    """Ridge at ``l1_ratio`` 0, lasso at 1; ``factors`` scale the l1 part per coefficient, ``positive`` forbids signs."""
+    """Ridge at ``l1_ratio`` 0, lasso at 1; ``factors`` scale the l1 part, ``positive`` forbids negative signs."""
 
     l1_ratio: float = 0.0
     factors: NDArray[np.floating[Any]] | None = None
