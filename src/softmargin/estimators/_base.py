@@ -23,7 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from softmargin.expansions import Kernel
 
-__all__ = ["ClassifierBase", "TrainingSet"]
+__all__ = ["ClassifierBase", "TrainingSet", "couple", "two_columns"]
 
 
 @dataclass
@@ -47,6 +47,21 @@ class TrainingSet:
         full = np.full(self.n_rows, fill, dtype=np.asarray(values).dtype)
         full[self.rows] = values
         return full
+
+
+def two_columns(p: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """``[1 - p, p]``, with ``p`` above one half exactly where the score is positive, even after rounding."""
+    p = np.asarray(p, dtype=np.float64)
+    p = np.where(score > 0, np.maximum(p, np.nextafter(0.5, 1)), np.minimum(p, 0.5))
+    return np.column_stack([1 - p, p])
+
+
+def couple(parts: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """One-vs-rest probabilities divided by their sum; rounding never hides the class of the largest score."""
+    parts = np.maximum(np.asarray(parts, dtype=np.float64), np.finfo(float).tiny)
+    row, winner = np.arange(len(scores)), scores.argmax(axis=1)
+    parts[row, winner] = np.maximum(parts[row, winner], parts.max(axis=1) * (1 + 1e-12))
+    return parts / parts.sum(axis=1, keepdims=True)
 
 
 def _has_probability(estimator: ClassifierBase) -> bool:
@@ -178,16 +193,8 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
 
     def _probability(self, X: Any) -> np.ndarray:
         if len(self.classes_) == 2:
-            p = np.asarray(self._probability_binary(X), dtype=np.float64)
-            above = np.nextafter(0.5, 1)
-            p = np.where(self._decision_binary(X) > 0, np.maximum(p, above), np.minimum(p, 0.5))
-            return np.column_stack([1 - p, p])
-        parts = np.column_stack([np.asarray(one._probability_binary(X), dtype=np.float64) for one in self.estimators_])
-        parts = np.maximum(parts, np.finfo(float).tiny)
-        winner = self._decision(X).argmax(axis=1)
-        row = np.arange(len(winner))
-        parts[row, winner] = np.maximum(parts[row, winner], parts.max(axis=1) * (1 + 1e-12))
-        return parts / parts.sum(axis=1, keepdims=True)
+            return two_columns(self._probability_binary(X), self._decision_binary(X))
+        return couple(np.column_stack([one._probability_binary(X) for one in self.estimators_]), self._decision(X))
 
     def _kernel(self, data: TrainingSet) -> Kernel | None:
         """The kernel asked for, with ``gamma`` decided from the training rows; None for linear features."""

@@ -123,6 +123,10 @@ class Loss:
         shift = float(logit(weight))
         return elementwise(lambda a: expit(self._log_odds(a) + shift), f)
 
+    def log_odds(self, f: ArrayLike) -> Any:
+        """``logit P(y = +1)`` at score ``f``, where ``probability`` would round to 0 or 1."""
+        return elementwise(self._log_odds, f)
+
     def score(self, p: ArrayLike, weight: float = 0.5) -> Any:
         """The population minimiser at P(y = +1) = ``p``; may be infinite."""
         require(0 < weight < 1, "weight", weight, "strictly between 0 and 1")
