@@ -1,0 +1,224 @@
+"""A race at equal objective, and the table it leaves behind.
+
+A :class:`Contest` is one problem, our way of solving it, and each peer's. Everybody runs once to warm up (that time is
+reported as the first call: it contains compilation, where there is any), then all take turns, ``runs`` times; the best
+time of each counts. A result is only worth its time at equal quality, so every result is valued by the same
+``objective`` function (a number, or one number per path value) and the table says how far each ends above the best of
+all, relative to it. Peers stop by their own defaults unless the adapter says otherwise, so a peer may be sloppier than
+we are; we may not be sloppier than the fastest peer by more than ``tolerance``, or the contest is marked "unequal".
+
+Peers that are not installed are listed as absent, with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Absent", "Contest", "Timed", "contest", "markdown_table", "peer", "run_topic", "table", "topics"]
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+_TOO_SLOW = 20.0  # seconds of a first call after which one timed run has to do
+_PRELUDE = "# Benchmark results\n\nWritten by `python -m benchmarks`; each topic rewrites its own section only.\n"
+
+
+class Absent(Exception):
+    """A peer cannot run here; the message says why."""
+
+
+@dataclass
+class Timed:
+    """A result whose time was measured elsewhere (in another process), without the cost of handing over the data."""
+
+    result: Any
+    seconds: float
+
+
+@dataclass
+class Contest:
+    """One problem, our solution of it and each peer's; all callables take no argument and return a result."""
+
+    title: str
+    ours: Callable[[], Any]
+    peers: dict[str, Callable[[], Any]]
+    objective: Callable[[Any], Any] | None = None
+    bar: float | None = None
+    dream: float | None = None
+    runs: int = 5
+    tolerance: float = 1e-6
+    note: str = ""
+
+
+@dataclass
+class Entry:
+    """How one contestant did."""
+
+    name: str
+    first: float = math.nan
+    times: list[float] = field(default_factory=list)
+    value: np.ndarray | None = None
+    reason: str = ""
+
+    @property
+    def best(self) -> float:
+        return min(self.times, default=math.inf)
+
+
+def contest(make: Callable[[bool], Contest]) -> Callable[[bool], Contest]:
+    """Mark ``make(quick) -> Contest`` as part of its module's topic."""
+    make.kind = "contest"  # type: ignore[attr-defined]
+    return make
+
+
+def table(make: Callable[[bool], str]) -> Callable[[bool], str]:
+    """Mark ``make(quick) -> markdown`` as part of its module's topic; its docstring becomes the heading."""
+    make.kind = "table"  # type: ignore[attr-defined]
+    return make
+
+
+def peer(module: str, function: str, *args: Any, **kwargs: Any) -> Callable[[], Any]:
+    """The call ``benchmarks.peers.<module>.<function>(*args, **kwargs)``, raising Absent where it cannot be made."""
+
+    def call() -> Any:
+        try:
+            adapter = import_module(f"benchmarks.peers.{module}")
+        except ImportError as error:
+            raise Absent(f"not installed ({error.name})") from error
+        return getattr(adapter, function)(*args, **kwargs)
+
+    call.module = module  # type: ignore[attr-defined]
+    return call
+
+
+def markdown_table(head: list[str], rows: list[list[Any]]) -> str:
+    """A markdown table; floats are shown to three significant digits."""
+
+    def show(cell: Any) -> str:
+        return f"{cell:.3g}" if isinstance(cell, float) else str(cell)
+
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(show(cell) for cell in line) + " |" for line in lines)
+
+
+def _run_once(call: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = call()
+    elapsed = time.perf_counter() - start
+    return (result.seconds, result.result) if isinstance(result, Timed) else (elapsed, result)
+
+
+def race(one: Contest, quick: bool) -> list[Entry]:
+    """Warm everybody up, then take turns; ours is the first entry."""
+    calls = {"softmargin": one.ours, **one.peers}
+    entries = [Entry(name) for name in calls]
+    for entry in entries:
+        try:
+            seconds, result = _run_once(calls[entry.name])
+        except Absent as reason:
+            entry.reason = str(reason)
+            continue
+        entry.first = seconds
+        if one.objective is not None:
+            entry.value = np.atleast_1d(np.asarray(one.objective(result), dtype=float))
+        if entry.first > _TOO_SLOW:
+            entry.times.append(seconds)
+    for _ in range(1 if quick else one.runs):
+        for entry in entries:
+            if not entry.reason and not (entry.first > _TOO_SLOW and entry.times):
+                entry.times.append(_run_once(calls[entry.name])[0])
+    return entries
+
+
+def _excess(entry: Entry, entries: list[Entry]) -> float:
+    best = np.min([other.value for other in entries if other.value is not None], axis=0)
+    return float(np.max((entry.value - best) / np.maximum(np.abs(best), np.finfo(float).tiny)))
+
+
+def report(one: Contest, entries: list[Entry]) -> str:
+    """One section: title, verdict, table."""
+    ours, rivals = entries[0], [e for e in entries[1:] if e.times]
+    lines = [f"### {one.title}", ""]
+    if rivals:
+        leader = min(rivals, key=lambda e: e.best)
+        verdict = f"**ours / best peer ({leader.name}): {ours.best / leader.best:.2f}**"
+        if one.bar is not None:
+            verdict += f" (bar {one.bar:g}, dream {one.dream:g})"
+        if ours.value is not None and leader.value is not None:
+            worse = float(np.max((ours.value - leader.value) / np.maximum(np.abs(leader.value), 1e-300)))
+            verdict += "; equal objective" if worse <= one.tolerance else f"; unequal: ours is {worse:.1e} above it"
+    else:
+        verdict = "no peer present"
+    lines += [verdict + ".", ""]
+    rows: list[list[Any]] = []
+    for entry in sorted(entries, key=lambda e: e.best):
+        if entry.reason:
+            rows.append([entry.name, f"absent: {entry.reason}", "", "", ""])
+            continue
+        above = "" if entry.value is None else f"{_excess(entry, entries):.1e}"
+        rows.append([entry.name, entry.best, entry.first, f"{entry.best / ours.best:.2f}", above])
+    head = ["solver", "best time (s)", "first call (s)", "time / ours", "objective above best, relative (max)"]
+    lines.append(markdown_table(head, rows))
+    if one.note:
+        lines += ["", one.note]
+    return "\n".join(lines)
+
+
+def _versions(names: set[str]) -> str:
+    found = [f"python {platform.python_version()}"]
+    for name in ["numpy", "scipy", "scikit-learn", *sorted(names)]:
+        try:
+            adapter = import_module(f"benchmarks.peers.{name}")
+            found.append(adapter.version())
+        except (ImportError, AttributeError, Absent):
+            try:
+                found.append(f"{name} {version(name)}")
+            except ImportError:
+                continue
+    threads = os.environ.get("OPENBLAS_NUM_THREADS", "all")
+    return f"Versions: {', '.join(dict.fromkeys(found))}. {os.cpu_count()} cores, BLAS threads: {threads}."
+
+
+def topics() -> list[str]:
+    """The names of all topics: modules of this package that are not private."""
+    return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+
+
+def run_topic(name: str, quick: bool = False, results: Path = RESULTS) -> str:
+    """Run one topic, print it and rewrite its section of the results file."""
+    module = import_module(f"benchmarks.{name}")
+    parts, peers_seen = [f"## {name}", "", (module.__doc__ or "").strip()], set()
+    for make in [f for f in vars(module).values() if getattr(f, "kind", None) and f.__module__ == module.__name__]:
+        if make.kind == "contest":
+            one = make(quick)
+            peers_seen |= {getattr(call, "module", "") for call in one.peers.values()} - {""}
+            section = report(one, race(one, quick))
+        else:
+            section = f"### {(make.__doc__ or make.__name__).strip()}\n\n{make(quick)}"
+        print(section, end="\n\n", flush=True)
+        parts += ["", section]
+    parts += ["", _versions(peers_seen)]
+    text = "\n".join(parts)
+    if not quick:
+        _write_section(name, text, results)
+    return text
+
+
+def _write_section(name: str, text: str, results: Path) -> None:
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    page = results.read_text(encoding="utf-8") if results.exists() else _PRELUDE
+    if begin in page:
+        before, rest = page.split(begin, 1)
+        page = before + f"{begin}\n{text}\n{end}" + rest.split(end, 1)[1]
+    else:
+        page = page.rstrip("\n") + f"\n\n{begin}\n{text}\n{end}\n"
+    results.write_text(page, encoding="utf-8")
