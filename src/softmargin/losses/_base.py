@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-__all__ = ["Kink", "Loss", "Majorizer", "NoLink", "elementwise", "require"]
+__all__ = ["Kink", "Loss", "Majorizer", "NoLink", "elementwise", "floating", "require"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -58,12 +58,16 @@ class Majorizer:
         return self.weights * self.loss.value(v) + self.tilt * v + self.constant
 
 
-def elementwise(function: Callable[[Array], Array], u: ArrayLike) -> Any:
-    """Apply ``function`` to ``u`` as a floating array: float dtype kept, others made float64, scalar in scalar out."""
+def floating(u: ArrayLike) -> Array:
+    """``u`` as a floating array: float dtype kept, others made float64."""
     array = np.asarray(u)
-    if array.dtype.kind != "f":
-        array = array.astype(np.float64)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def elementwise(function: Callable[[Array], Array], u: ArrayLike) -> Any:
+    """Apply ``function`` to ``u`` as a floating array, silently; dtype in is dtype out, scalar in is scalar out."""
+    array = floating(u)
+    with np.errstate(all="ignore"):
         result = np.asarray(function(array), dtype=array.dtype)
     return result[()] if result.ndim == 0 else result
 
@@ -113,9 +117,12 @@ class Loss:
         """``phi''(u)`` where it exists, elementwise."""
         return elementwise(self._curvature, u)
 
-    def evaluate(self, u: Array) -> tuple[Array, Array, Array]:
-        """``(phi, phi', phi'')`` of a floating array at once; losses that can share work override it."""
-        return self.value(u), self.slope(u), self.curvature(u)
+    def evaluate(self, u: ArrayLike) -> tuple[Array, Array, Array]:
+        """``(phi, phi', phi'')`` of an array at once; losses that can share work override ``_evaluate``."""
+        array = floating(u)
+        with np.errstate(all="ignore"):
+            value, slope, curvature = self._evaluate(array)
+        return value, slope, curvature
 
     def probability(self, f: ArrayLike, weight: float = 0.5) -> Any:
         """P(y = +1) at score ``f`` when the classes were weighted ``(1 - weight, weight)``."""
@@ -146,6 +153,9 @@ class Loss:
         u = np.asarray(u, dtype=float)
         return Majorizer(self, np.ones_like(u), np.zeros_like(u), np.zeros_like(u))
 
+    def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
+        return self._value(u), self._slope(u), self._curvature(u)
+
     def _value(self, u: Array) -> Array:
         raise NotImplementedError(f"{type(self).__name__} defines no value")
 
@@ -159,7 +169,7 @@ class Loss:
         raise NoLink(f"{type(self).__name__} determines the sign of the score only, not a probability.")
 
     def _score(self, p: Array) -> Array:
-        raise NoLink(f"{type(self).__name__} has no smooth population minimiser.")
+        raise NoLink(f"No population minimiser is known for {type(self).__name__}.")
 
     def _conjugate(self, v: Array) -> Array:
         raise NotImplementedError(f"no closed-form conjugate is known for {type(self).__name__}")

@@ -1,20 +1,54 @@
-"""Convex losses with textbook forms: logistic, exponential, hinge and its smooth relatives, least squares."""
+"""Smooth convex losses with textbook forms, and the logistic family's shared arithmetic.
+
+The logistic loss ``l(t) = log(1 + exp(-t))``, its slope ``-sigma(-t)`` and its curvature ``sigma(t) sigma(-t)`` are
+all simple functions of the one number ``e = exp(-|t|)``, which never overflows:
+
+    l = max(-t, 0) + log1p(e),    sigma(|t|) = 1 / (1 + e),    sigma(-|t|) = e / (1 + e),    l'' = e / (1 + e)^2.
+
+``logistic_parts`` computes the three at the price of one exponential, and every relative of the logistic loss
+(coherence, truncations, redescending likelihoods) is built on it.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit
 
-from softmargin.losses._base import Array, Kink, Loss, NoLink
+from softmargin.losses._base import Array, Loss, require
 
-__all__ = ["Hinge", "Logistic", "SquaredHinge"]
+__all__ = ["Exponential", "LeastSquares", "Logistic", "PowerMargin", "logistic_parts", "softplus"]
+
+
+def softplus(t: Array) -> Array:
+    """``log(1 + exp(t))`` without overflow, at full relative accuracy on both sides."""
+    return np.maximum(t, 0) + np.log1p(np.exp(-np.abs(t)))
+
+
+def logistic_parts(t: Array) -> tuple[Array, Array, Array]:
+    """``log(1 + exp(-t))``, its slope and its curvature, from one exponential."""
+    e = np.exp(-np.abs(t))
+    value = np.log1p(e)
+    value -= np.minimum(t, 0)
+    large = 1 / (1 + e)
+    small = e * large
+    curvature = small * large
+    slope = np.negative(np.where(t > 0, small, large))
+    return value, slope, curvature
 
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """``log(1 + exp(-u))``: the deviance of logistic regression, ``P(y = 1) = expit(f)``."""
+    """``log(1 + exp(-u))``: the deviance of logistic regression, ``P(y = 1) = expit(f)``.
+
+    Examples
+    --------
+    >>> from softmargin.losses import Logistic
+    >>> float(Logistic().probability(0.0))
+    0.5
+    """
 
     name = "logistic"
     family = "convex"
@@ -23,8 +57,11 @@ class Logistic(Loss):
     def curvature_bound(self) -> float:
         return 0.25
 
+    def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
+        return logistic_parts(u)
+
     def _value(self, u: Array) -> Array:
-        return np.logaddexp(0, -u)
+        return softplus(-u)
 
     def _slope(self, u: Array) -> Array:
         return -expit(-u)
@@ -38,43 +75,70 @@ class Logistic(Loss):
     def _score(self, p: Array) -> Array:
         return logit(p)
 
+    def _conjugate(self, v: Array) -> Array:
+        return minus_entropy(-v)
+
+
+def minus_entropy(w: Array) -> Array:
+    """``w log w + (1 - w) log(1 - w)`` on [0, 1] with ``0 log 0 = 0``, inf outside."""
+    inside = (w >= 0) & (w <= 1)
+    w = np.clip(w, 0, 1)
+    middle = (w > 0) & (w < 1)
+    safe = np.where(middle, w, 0.5)
+    entropy = np.where(middle, safe * np.log(safe) + (1 - safe) * np.log1p(-safe), 0)
+    return np.where(inside, entropy, np.inf)
+
 
 @dataclass(frozen=True)
-class Hinge(Loss):
-    """``max(0, 1 - u)``: the support vector machine. It determines the class, never the probability."""
+class Exponential(Loss):
+    """``exp(-rate u)``: the loss of AdaBoost, ``P(y = 1) = expit(2 rate f)``.
 
-    name = "hinge"
+    Margins below ``-709 / rate`` cost more than a double can hold and are reported as inf.
+
+    Parameters
+    ----------
+    rate : float, default=1.0
+        Decay per unit of margin, positive.
+    """
+
+    rate: float = 1.0
+
+    name = "exponential"
     family = "convex"
-    smooth = False
 
-    @property
-    def kink(self) -> Kink:
-        return Kink(1.0, -1.0, 0.0)
+    def __post_init__(self) -> None:
+        require(0 < self.rate < math.inf, "rate", self.rate, "positive and finite")
+
+    def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
+        value = np.exp(-self.rate * u)
+        return value, -self.rate * value, (self.rate * self.rate) * value
 
     def _value(self, u: Array) -> Array:
-        return np.maximum(1 - u, 0)
+        return np.exp(-self.rate * u)
 
     def _slope(self, u: Array) -> Array:
-        return -(u < 1).astype(u.dtype)
+        return -self.rate * np.exp(-self.rate * u)
 
     def _curvature(self, u: Array) -> Array:
-        return np.zeros_like(u)
+        return (self.rate * self.rate) * np.exp(-self.rate * u)
 
     def _log_odds(self, f: Array) -> Array:
-        raise NoLink(
-            "The hinge loss determines the class only: its population minimiser is sign(2p - 1). "
-            "Use ProbabilisticSVC (bracketing), ScoreCalibrator, or a smooth loss such as Coherence."
-        )
+        return 2 * self.rate * f
+
+    def _score(self, p: Array) -> Array:
+        return logit(p) / (2 * self.rate)
 
     def _conjugate(self, v: Array) -> Array:
-        return np.where((v >= -1) & (v <= 0), v, np.inf)
+        w = -v / self.rate
+        safe = np.where(w > 0, w, 1)
+        return np.where(w > 0, safe * np.log(safe) - safe, np.where(w == 0, 0, np.inf))
 
 
 @dataclass(frozen=True)
-class SquaredHinge(Loss):
-    """``max(0, 1 - u)^2``: the L2-loss support vector machine, ``P(y = 1) = (1 + f) / 2`` on ``|f| <= 1``."""
+class LeastSquares(Loss):
+    """``(1 - u)^2``: least squares on labels -1 and +1, ``P(y = 1) = (1 + f) / 2`` clipped to [0, 1]."""
 
-    name = "squared_hinge"
+    name = "least_squares"
     family = "convex"
 
     @property
@@ -82,19 +146,66 @@ class SquaredHinge(Loss):
         return 2.0
 
     def _value(self, u: Array) -> Array:
-        return np.square(np.maximum(1 - u, 0))
+        return np.square(1 - u)
 
     def _slope(self, u: Array) -> Array:
-        return -2 * np.maximum(1 - u, 0)
+        return 2 * (u - 1)
 
     def _curvature(self, u: Array) -> Array:
-        return 2 * (u < 1).astype(u.dtype)
+        return np.full_like(u, 2)
 
     def _log_odds(self, f: Array) -> Array:
-        return logit(np.clip((1 + f) / 2, 0, 1))
+        return 2 * np.arctanh(np.clip(f, -1, 1))
 
     def _score(self, p: Array) -> Array:
         return 2 * p - 1
 
     def _conjugate(self, v: Array) -> Array:
-        return np.where(v <= 0, v + np.square(v) / 4, np.inf)
+        return v + np.square(v) / 4
+
+
+@dataclass(frozen=True)
+class PowerMargin(Loss):
+    """``2 |(1 - u) / 2|^power``: between the bounded constraint machine (1) and flatter-than-square losses.
+
+    Its population minimiser stays in (-1, 1) and gives probabilities: ``logit p = (power - 1) logit((1 + f) / 2)``.
+    ``power=2`` is half of least squares; below 2 the curvature is infinite at ``u = 1``.
+
+    Parameters
+    ----------
+    power : float, default=2.0
+        Exponent, greater than 1; at 1 the loss is ``BalancedHinge(1.0)``.
+    """
+
+    power: float = 2.0
+
+    name = "power_margin"
+    family = "convex"
+
+    def __post_init__(self) -> None:
+        allowed = "greater than 1 and finite (at 1 the loss is BalancedHinge(1.0))"
+        require(1 < self.power < math.inf, "power", self.power, allowed)
+
+    @property
+    def curvature_bound(self) -> float:
+        return 1.0 if self.power == 2 else math.inf
+
+    def _value(self, u: Array) -> Array:
+        return 2 * np.abs((1 - u) / 2) ** self.power
+
+    def _slope(self, u: Array) -> Array:
+        half = (1 - u) / 2
+        return -self.power * np.sign(half) * np.abs(half) ** (self.power - 1)
+
+    def _curvature(self, u: Array) -> Array:
+        return (self.power * (self.power - 1) / 2) * np.abs((1 - u) / 2) ** (self.power - 2)
+
+    def _log_odds(self, f: Array) -> Array:
+        return (2 * (self.power - 1)) * np.arctanh(np.clip(f, -1, 1))
+
+    def _score(self, p: Array) -> Array:
+        return np.tanh(logit(p) / (2 * (self.power - 1)))
+
+    def _conjugate(self, v: Array) -> Array:
+        a = self.power
+        return v + 2 * (a - 1) * (np.abs(v) / a) ** (a / (a - 1))
