@@ -13,7 +13,7 @@ depends on ``p`` through ``logit p - logit weight`` alone, so one unweighted lin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -152,6 +152,10 @@ class Loss:
         """A convex bound that touches this loss at the margins ``u``; nonconvex losses override it."""
         u = np.asarray(u, dtype=float)
         return Majorizer(self, np.ones_like(u), np.zeros_like(u), np.zeros_like(u))
+
+    def relaxations(self) -> Iterable[Loss]:
+        """Smoother losses to solve first, ending near this one; nearly kinked losses override it."""
+        return ()
 
     def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
         return self._value(u), self._slope(u), self._curvature(u)
