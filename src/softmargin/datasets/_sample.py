@@ -1,0 +1,82 @@
+"""A drawn sample with its true class probabilities, and labels that lie at a known rate."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+__all__ = ["Sample", "flip_labels", "require_rate", "require_size"]
+
+
+class Sample(NamedTuple):
+    """Rows, labels and the truth about them.
+
+    ``probability`` is ``P(y = +1 | x)`` with shape ``(n,)`` for two classes and one column per class otherwise,
+    label noise included: the entropy of ``probability`` is the least log loss any rule can reach on new labels.
+    """
+
+    X: NDArray[np.floating[Any]]
+    y: NDArray[np.integer[Any]]
+    probability: NDArray[np.floating[Any]]
+
+
+def require_size(n: int, least: int = 1) -> None:
+    """Raise unless ``n`` is a whole number of at least ``least`` rows."""
+    if isinstance(n, bool) or int(n) != n or n < least:
+        raise ValueError(f"n must be a whole number of at least {least} rows; got {n!r}.")
+
+
+def require_rate(rate: float, name: str = "flip") -> None:
+    """Raise unless ``rate`` is a share of the rows."""
+    if not 0 <= rate <= 1:
+        raise ValueError(f"{name} must be between 0 and 1; got {rate!r}.")
+
+
+def flip_labels(
+    y: ArrayLike, rate: float, random_state: Any = None, *, exact: bool = True
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Give some rows a wrong label.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        True labels of any kind, two or more classes.
+    rate : float
+        Share of rows to flip, in [0, 1].
+    random_state : int, RandomState or None
+        Which rows are flipped, and to which class when there are more than two.
+    exact : bool, default=True
+        Flip exactly ``round(rate * n)`` rows; otherwise each row independently with probability ``rate``.
+
+    Returns
+    -------
+    flipped : ndarray
+        The labels with errors, a new array.
+    mask : ndarray of bool
+        True where the label is now wrong.
+
+    Examples
+    --------
+    >>> from softmargin.datasets import flip_labels
+    >>> noisy, wrong = flip_labels([0, 0, 0, 1, 1], 0.4, random_state=0)
+    >>> int(wrong.sum())
+    2
+    """
+    require_rate(rate, "rate")
+    y = np.asarray(y)
+    rng = check_random_state(random_state)
+    classes, codes = np.unique(y, return_inverse=True)
+    mask = np.zeros(len(y), dtype=bool)
+    if exact:
+        mask[rng.permutation(len(y))[: round(rate * len(y))]] = True
+    else:
+        mask = rng.uniform(size=len(y)) < rate
+    if mask.any() and len(classes) < 2:
+        raise ValueError(f"y has one class only ({classes[0]!r}); there is no other label to flip to.")
+    if len(classes) > 1:
+        step = rng.randint(1, len(classes), size=len(y))
+        codes = np.where(mask, (codes + step) % len(classes), codes)
+    return classes[codes], mask
