@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softmargin import datasets, losses, paths, penalties, plots
+    from softmargin.estimators.score_calibrator import ScoreCalibrator
 
 _MODULES = ("datasets", "losses", "paths", "penalties", "plots")
-_EXPORTS: dict[str, str] = {}
+_EXPORTS: dict[str, str] = {
+    "ScoreCalibrator": "softmargin.estimators.score_calibrator",
+}
 
 __version__ = _version("softmargin")
 __all__ = ["__version__", *_MODULES, *_EXPORTS]

@@ -96,6 +96,11 @@ class Loss:
         return None
 
     @property
+    def kinks(self) -> tuple[Kink, ...]:
+        """Every corner of the loss; a truncated loss has a concave one where it is cut."""
+        return () if self.kink is None else (self.kink,)
+
+    @property
     def curvature_bound(self) -> float:
         """The least upper bound of the curvature, inf when there is none."""
         return math.inf

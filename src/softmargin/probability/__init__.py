@@ -1,1 +1,26 @@
-"""probability"""
+"""How does a score become a probability?"""
+
+from softmargin.probability._quality import (
+    brier,
+    calibration_error,
+    comparative_gkl,
+    cross_entropy,
+    misclassification,
+)
+from softmargin.probability._sigmoid import Sigmoid, fit_sigmoid
+from softmargin.probability._sollich import Sollich
+from softmargin.probability._temperature import CoherenceLink, fit_coherence, fit_temperature
+
+__all__ = [
+    "CoherenceLink",
+    "Sigmoid",
+    "Sollich",
+    "brier",
+    "calibration_error",
+    "comparative_gkl",
+    "cross_entropy",
+    "fit_coherence",
+    "fit_sigmoid",
+    "fit_temperature",
+    "misclassification",
+]

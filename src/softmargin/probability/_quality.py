@@ -1,0 +1,101 @@
+"""How good are estimated probabilities? Scores against labels, against true probabilities, and calibration.
+
+All take the probability of the positive class (or an ``(n, k)`` matrix where noted) and labels or true probabilities,
+and return a mean; smaller is better. ``comparative_gkl`` is the cross entropy against the *true* probabilities, the
+quantity the papers tabulate as GKL: the Kullback-Leibler divergence plus the entropy no method can remove.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
+
+__all__ = [
+    "CalibrationError",
+    "brier",
+    "calibration_error",
+    "comparative_gkl",
+    "cross_entropy",
+    "misclassification",
+]
+
+
+class CalibrationError(NamedTuple):
+    """Mean absolute gap between stated and observed frequency, its interval, and the bins behind it."""
+
+    value: float
+    interval: tuple[float, float]
+    stated: NDArray[np.floating[Any]]
+    observed: NDArray[np.floating[Any]]
+    count: NDArray[np.floating[Any]]
+
+
+def _pair(p: ArrayLike, t: ArrayLike, weight: ArrayLike | None) -> tuple[Any, Any, Any]:
+    p, t = np.asarray(p, dtype=float), np.asarray(t, dtype=float)
+    if p.shape != t.shape or p.ndim != 1:
+        raise ValueError(
+            f"probabilities and targets must be vectors of one length; got shapes {p.shape} and {t.shape}."
+        )
+    if not (np.all((p >= 0) & (p <= 1)) and np.all((t >= 0) & (t <= 1))):
+        raise ValueError("probabilities and targets must lie between 0 and 1; encode labels as 0 and 1.")
+    w = np.ones_like(p) if weight is None else np.asarray(weight, dtype=float)
+    return p, t, w / w.sum()
+
+
+def comparative_gkl(p: ArrayLike, truth: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """``-mean(t log p + (1 - t) log(1 - p))`` for true probabilities ``t``; inf where a sure statement is wrong."""
+    p, t, w = _pair(p, truth, weight)
+    with np.errstate(divide="ignore"):
+        return float(w @ -(xlogy(t, p) + xlogy(1 - t, 1 - p)))
+
+
+def cross_entropy(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """Mean log loss of the probabilities ``p`` of the positive class for labels ``y`` in {0, 1}."""
+    return comparative_gkl(p, y, weight)
+
+
+def brier(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """Mean squared distance of ``p`` from labels in {0, 1} (or from true probabilities)."""
+    p, t, w = _pair(p, y, weight)
+    return float(w @ np.square(p - t))
+
+
+def misclassification(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """Share of rows whose likelier class is not the label; ``p = 1/2`` is a vote for class 0."""
+    p, t, w = _pair(p, y, weight)
+    return float(w @ ((p > 0.5) != (t > 0.5)))
+
+
+def calibration_error(
+    p: ArrayLike, y: ArrayLike, *, n_bins: int = 10, level: float = 0.95, n_resamples: int = 200, random_state: Any = 0
+) -> CalibrationError:
+    """Expected calibration error over bins of equal count, with a percentile bootstrap interval over rows."""
+    p, t, _ = _pair(p, y, None)
+    if n_bins < 1:
+        raise ValueError(f"n_bins must be at least 1; got {n_bins!r}.")
+    order = np.argsort(p, kind="stable")
+    bins = np.array_split(order, min(n_bins, len(p)))
+    label = np.empty(len(p), dtype=int)
+    for k, rows in enumerate(bins):
+        label[rows] = k
+
+    def summary(rows: Any) -> tuple[Any, Any, Any]:
+        count = np.bincount(label[rows], minlength=len(bins)).astype(float)
+        safe = np.maximum(count, 1)
+        stated = np.bincount(label[rows], p[rows], len(bins)) / safe
+        observed = np.bincount(label[rows], t[rows], len(bins)) / safe
+        return stated, observed, count
+
+    def error(parts: tuple[Any, Any, Any]) -> float:
+        stated, observed, count = parts
+        return float(np.abs(stated - observed) @ count / count.sum())
+
+    rng = np.random.default_rng(random_state)
+    draws = [error(summary(rng.integers(len(p), size=len(p)))) for _ in range(n_resamples)]
+    tail = 50 * (1 - level)
+    low, high = np.percentile(draws, [tail, 100 - tail]) if draws else (np.nan, np.nan)
+    stated, observed, count = summary(order)
+    return CalibrationError(error((stated, observed, count)), (float(low), float(high)), stated, observed, count)

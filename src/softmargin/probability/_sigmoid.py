@@ -1,0 +1,78 @@
+"""Platt's sigmoid: ``P(y = 1 | f) = expit(slope f + offset)``, fitted by maximum likelihood.
+
+The negative log likelihood ``sum_i w_i [log(1 + e^{s_i}) - t_i s_i]``, ``s = slope f + offset``, is convex; it is
+minimised by Newton's method with backtracking as in Lin, Lin and Weng (2007). With smoothed targets ``t+ = (N+ +
+1)/(N+ + 2)`` and ``t- = 1/(N- + 2)`` the optimum is finite even when the scores separate the classes. Scores are
+divided by their standard deviation first, so their unit does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+__all__ = ["Sigmoid", "fit_sigmoid"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """Log odds ``slope f + offset``; Platt's (A, B) are ``(-slope, -offset)``."""
+
+    slope: float
+    offset: float
+
+    def log_odds(self, f: Array) -> Array:
+        """The log odds of the positive class at score ``f``."""
+        return self.slope * np.asarray(f, dtype=float) + self.offset
+
+
+def fit_sigmoid(
+    f: Array, y: Array, weight: Array | None = None, *, smooth: bool = True, max_iter: int = 100
+) -> Sigmoid:
+    """The maximum-likelihood sigmoid of scores ``f`` for labels ``y`` in {-1, +1}.
+
+    Without smoothing the maximum may lie at infinity (separable scores); the iteration then stops where the likelihood
+    no longer improves in double precision.
+    """
+    f = np.asarray(f, dtype=float)
+    weight = np.ones_like(f) if weight is None else np.asarray(weight, dtype=float)
+    positive = np.asarray(y) > 0
+    n_positive, n_negative = float(weight[positive].sum()), float(weight[~positive].sum())
+    high, low = ((n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2)) if smooth else (1.0, 0.0)
+    target = np.where(positive, high, low)
+    unit = float(f.std()) or 1.0
+    g = f / unit
+    point = np.array([0.0, np.log((n_positive + 1) / (n_negative + 1))])
+
+    def cost(point: Array) -> float:
+        s = point[0] * g + point[1]
+        return float(weight @ (np.maximum(s, 0) - target * s + np.log1p(np.exp(-np.abs(s)))))
+
+    value = cost(point)
+    for _ in range(max_iter):
+        p = expit(point[0] * g + point[1])
+        residual = weight * (p - target)
+        gradient = np.array([residual @ g, residual.sum()])
+        if np.abs(gradient).max() <= 1e-12 * weight.sum():
+            break
+        curvature = weight * p * (1 - p)
+        cross = curvature @ g
+        hessian = np.array([[curvature @ (g * g), cross], [cross, curvature.sum()]])
+        hessian[np.diag_indices(2)] += 1e-12 * max(1.0, weight.sum() * 1e-3)
+        step = -np.linalg.solve(hessian, gradient)
+        descent, length = gradient @ step, 1.0
+        while length >= 1e-10:
+            trial = point + length * step
+            if (trial_value := cost(trial)) <= value + 1e-4 * length * descent:
+                break
+            length /= 2
+        else:
+            break
+        point, value = trial, trial_value
+    return Sigmoid(float(point[0] / unit), float(point[1]))

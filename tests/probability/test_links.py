@@ -1,0 +1,79 @@
+"""Links fitted to scores: golden optima, brute force, and the limits the theory names."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from softmargin.probability import Sollich, fit_coherence, fit_sigmoid, fit_temperature
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "coherence.json").read_text())
+
+
+@pytest.mark.parametrize("case", GOLDEN["rho_fit"], ids=lambda case: case["name"])
+def test_temperature_is_the_global_minimum(case):
+    link = fit_temperature(np.array(case["f"]), np.array(case["y"]), cost=case["u"], bounds=tuple(case["bounds"]))
+    assert link.temperature == pytest.approx(case["rho"], rel=case["tol"]["rho_rtol"])
+    assert link.log_loss == pytest.approx(case["ekl"], rel=1e-9)
+    assert link.at_bound == case["at_bound"]
+    assert len(link.local_minima) == len(case["local_minima"])
+    for found, expected in zip(link.local_minima, case["local_minima"], strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("case", GOLDEN["platt"], ids=lambda case: case["name"])
+def test_sigmoid_matches_the_golden_optimum(case):
+    link = fit_sigmoid(np.array(case["f"]), np.array(case["y"]), smooth=case["smoothed"])
+    assert -link.slope == pytest.approx(case["A"], rel=1e-6)
+    assert -link.offset == pytest.approx(case["B"], rel=1e-6)
+
+
+@pytest.mark.parametrize(("f", "multiplier", "logit"), GOLDEN["sollich"]["rows"])
+def test_sollich_log_odds(f, multiplier, logit):
+    assert Sollich(multiplier).log_odds(f) == pytest.approx(logit, rel=1e-13)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([1e-6, 1.0, 1e6]))
+def test_sigmoid_is_a_minimum_at_any_scale_of_the_scores(seed, scale):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(40) < 0.4, 1.0, -1.0)
+    y[:2] = 1, -1
+    f = y * 0.5 + rng.normal(size=40)
+    weight = rng.integers(1, 4, size=40).astype(float)
+    link = fit_sigmoid(f * scale, y, weight)
+    repeated = fit_sigmoid(np.repeat(f * scale, weight.astype(int)), np.repeat(y, weight.astype(int)))
+    np.testing.assert_allclose(
+        [link.slope * scale, link.offset], [repeated.slope * scale, repeated.offset], rtol=1e-6, atol=1e-8
+    )
+
+    n_positive, n_negative = weight[y > 0].sum(), weight[y < 0].sum()
+    target = np.where(y > 0, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+
+    def cost(point):
+        s = point[0] * f + point[1]
+        return weight @ (np.logaddexp(0, s) - target * s)
+
+    best = minimize(cost, [0.0, 0.0], method="BFGS", options={"gtol": 1e-9})
+    assert cost([link.slope * scale, link.offset]) <= best.fun + 1e-8
+
+
+def test_temperature_ignores_rows_of_zero_weight():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    f = y + rng.normal(size=60)
+    weight = np.ones(60)
+    weight[:20] = 0
+    assert fit_temperature(f, y, weight).temperature == pytest.approx(fit_temperature(f[20:], y[20:]).temperature)
+
+
+def test_joint_fit_is_no_worse_than_any_fixed_cost():
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    f = y * 0.7 + rng.normal(size=200)
+    joint = fit_coherence(f, y)
+    assert all(joint.log_loss <= fit_temperature(f, y, cost=cost).log_loss + 1e-9 for cost in (0.0, 0.3, 1.0))
