@@ -1,13 +1,20 @@
 """What does a margin cost? Every loss of the library, by class or by name."""
 
 from softmargin.losses._base import Kink, Loss, Majorizer, NoLink
+from softmargin.losses._bianco_yohai import BiancoYohai, CrouxHaesbroeck
 from softmargin.losses._coherence import Coherence
 from softmargin.losses._convex import Exponential, LeastSquares, Logistic, PowerMargin
+from softmargin.losses._likelihood import Copas, Pregibon
 from softmargin.losses._piecewise import BalancedHinge, Hinge, HuberizedHinge, ModifiedHuber, SquaredHinge
 from softmargin.losses._registry import available, get, register
+from softmargin.losses._robust import Cauchy, GemanMcClure, GeneralRobust, TanhHinge, Welsch
+from softmargin.losses._truncated import Psi, Truncated, TruncatedHinge, TruncatedLogistic
 
 register(Logistic, Exponential, LeastSquares, PowerMargin, Coherence)
 register(Hinge, SquaredHinge, BalancedHinge, HuberizedHinge, ModifiedHuber)
+register(Welsch, Cauchy, GemanMcClure, TanhHinge, GeneralRobust)
+register(Truncated, TruncatedHinge, TruncatedLogistic, Psi)
+register(Pregibon, BiancoYohai, CrouxHaesbroeck, Copas)
 
 __all__ = [
     "Kink",
@@ -26,4 +33,17 @@ __all__ = [
     "BalancedHinge",
     "HuberizedHinge",
     "ModifiedHuber",
+    "Welsch",
+    "Cauchy",
+    "GemanMcClure",
+    "TanhHinge",
+    "GeneralRobust",
+    "Truncated",
+    "TruncatedHinge",
+    "TruncatedLogistic",
+    "Psi",
+    "Pregibon",
+    "BiancoYohai",
+    "CrouxHaesbroeck",
+    "Copas",
 ]
