@@ -1,1 +1,6 @@
-"""plots"""
+"""Pictures: ``Display`` objects in scikit-learn's manner, drawn with matplotlib (the ``plot`` extra)."""
+
+from softmargin.plots._boundary import BoundaryDisplay
+from softmargin.plots._path import PathDisplay
+
+__all__ = ["BoundaryDisplay", "PathDisplay"]

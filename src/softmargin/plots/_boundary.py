@@ -1,0 +1,185 @@
+"""Where a classifier changes its mind, and how sure it is, over two features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.plots._style import INK, class_colour, diverging, new_axes
+
+__all__ = ["BoundaryDisplay"]
+
+
+class BoundaryDisplay:
+    """Map of class probabilities (or scores) over two features, with the training points.
+
+    Two classes are shown on a diverging scale with the boundary drawn; more classes as a blend of class colours. Points
+    with low trust are drawn pale with a dark ring, so that suspected labels stand out.
+
+    Parameters
+    ----------
+    grid : tuple of two ndarray
+        Coordinates along the two features.
+    response : ndarray of shape (len(grid[1]), len(grid[0])) or (..., k)
+        Probability of ``classes[1]`` or score; one layer per class for more than two.
+    classes : ndarray
+        Class names.
+    kind : {"probability", "score"}
+        What ``response`` is.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from softmargin.datasets import make_moons
+    >>> from softmargin.plots import BoundaryDisplay
+    >>> X, y, _ = make_moons(random_state=0)
+    >>> display = BoundaryDisplay.from_estimator(LogisticRegression().fit(X, y), X, y)
+    >>> display.kind
+    'probability'
+    """
+
+    def __init__(
+        self, grid: tuple[NDArray[Any], NDArray[Any]], response: NDArray[Any], classes: NDArray[Any], kind: str
+    ) -> None:
+        self.grid = grid
+        self.response = response
+        self.classes = classes
+        self.kind = kind
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        response: str = "auto",
+        trust: Any = None,
+        resolution: int = 200,
+        margin: float = 0.06,
+        ax: Any = None,
+        **options: Any,
+    ) -> BoundaryDisplay:
+        """Evaluate a fitted classifier over the rectangle around ``X`` and draw it.
+
+        Parameters
+        ----------
+        estimator : fitted classifier of two features
+        X : array-like of shape (n, 2)
+            Points that span the picture; drawn if ``y`` is given.
+        y : array-like of shape (n,), optional
+            Labels of the points.
+        response : {"auto", "probability", "score"}
+            "auto" prefers probabilities.
+        trust : array-like of shape (n,), optional
+            Trust in each label in [0, 1], for instance ``sample_trust_``.
+        resolution : int, default=200
+            Grid points per side.
+        margin : float, default=0.06
+            Room around the points, as a share of their range.
+        ax : matplotlib axes, optional
+        **options
+            Passed to ``plot``.
+        """
+        X = np.asarray(X, dtype=float)
+        if X.ndim != 2 or X.shape[1] != 2:
+            raise ValueError(f"X must have two features to be drawn; got shape {X.shape}.")
+        kinds = {"probability": "predict_proba", "score": "decision_function"}
+        if response not in ("auto", *kinds):
+            raise ValueError(f"response must be 'auto', 'probability' or 'score'; got {response!r}.")
+        kind = response if response != "auto" else "probability" if hasattr(estimator, "predict_proba") else "score"
+        low, high = X.min(axis=0), X.max(axis=0)
+        room = margin * np.where(high > low, high - low, 1.0)
+        corner, far = low - room, high + room
+        grid = np.linspace(corner[0], far[0], resolution), np.linspace(corner[1], far[1], resolution)
+        points = np.column_stack([axis.ravel() for axis in np.meshgrid(*grid)])
+        values = np.asarray(getattr(estimator, kinds[kind])(points))
+        if kind == "probability" and values.shape[1] == 2:
+            values = values[:, 1]
+        display = cls(grid, values.reshape(resolution, resolution, *values.shape[1:]), estimator.classes_, kind)
+        return display.plot(ax, X=X, y=y, trust=trust, **options)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        X: Any = None,
+        y: Any = None,
+        trust: Any = None,
+        levels: bool = True,
+        size: float = 20.0,
+        boundary: dict[str, Any] | None = None,
+    ) -> BoundaryDisplay:
+        """Draw the map; ``levels`` adds the 10% and 90% lines (scores: the margins), ``boundary`` styles the line."""
+        self.ax_ = new_axes(ax, (5.2, 4.4))
+        self.figure_ = self.ax_.figure
+        style = {"colors": INK, "linewidths": 1.8} | (boundary or {})
+        if self.response.ndim == 2:
+            self._draw_two(levels, style)
+        else:
+            self._draw_many(style)
+        if X is not None and y is not None:
+            self._draw_points(np.asarray(X, dtype=float), np.asarray(y), trust, size)
+        self.ax_.set_xlim(self.grid[0][[0, -1]])
+        self.ax_.set_ylim(self.grid[1][[0, -1]])
+        return self
+
+    def _draw_two(self, levels: bool, style: dict[str, Any]) -> None:
+        z = self.response
+        middle, reach = 0.5, 0.5
+        if self.kind == "score":
+            middle, reach = 0.0, max(1.0, float(np.quantile(np.abs(z), 0.9)))
+        self.image_ = self.ax_.imshow(
+            z,
+            extent=(*self.grid[0][[0, -1]], *self.grid[1][[0, -1]]),
+            origin="lower",
+            aspect="auto",
+            cmap=diverging(),
+            vmin=middle - reach,
+            vmax=middle + reach,
+            alpha=0.6,
+            interpolation="bilinear",
+        )
+        if levels:
+            outer = [0.1, 0.9] if self.kind == "probability" else [-1.0, 1.0]
+            inside = [level for level in outer if z.min() < level < z.max()]
+            if inside:
+                quiet = {"colors": INK, "linewidths": 0.8, "linestyles": "dashed", "alpha": 0.7}
+                self.ax_.contour(*self.grid, z, levels=inside, **quiet)
+        if z.min() < middle < z.max():
+            self.ax_.contour(*self.grid, z, levels=[middle], **style)
+
+    def _draw_many(self, style: dict[str, Any]) -> None:
+        from matplotlib.colors import to_rgb
+
+        z = self.response
+        colours = np.array([to_rgb(class_colour(code)) for code in range(z.shape[-1])])
+        share = z if self.kind == "probability" else np.eye(z.shape[-1])[z.argmax(axis=-1)]
+        blend = 1 - 0.6 * (1 - np.clip(share @ colours, 0, 1))
+        self.image_ = self.ax_.imshow(
+            blend, extent=(*self.grid[0][[0, -1]], *self.grid[1][[0, -1]]), origin="lower", aspect="auto"
+        )
+        for code in range(z.shape[-1]):
+            lead = z[..., code] - np.delete(z, code, axis=-1).max(axis=-1)
+            if lead.min() < 0 < lead.max():
+                self.ax_.contour(*self.grid, lead, levels=[0.0], **(style | {"linewidths": 1.2}))
+
+    def _draw_points(self, X: NDArray[Any], y: NDArray[Any], trust: Any, size: float) -> None:
+        trust = np.ones(len(y)) if trust is None else np.asarray(trust, dtype=float)
+        for code, name in enumerate(self.classes):
+            for suspect in (False, True):
+                rows = (y == name) & ((trust < 0.5) == suspect)
+                if not rows.any():
+                    continue
+                self.ax_.scatter(
+                    *X[rows].T,
+                    s=size * (2.2 if suspect else 1.0),
+                    color=class_colour(code),
+                    edgecolors=INK if suspect else "white",
+                    linewidths=1.3 if suspect else 0.6,
+                    label=f"{name}, not trusted" if suspect else str(name),
+                    zorder=4 if suspect else 3,
+                )

@@ -1,0 +1,84 @@
+"""Coefficients as a parameter moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.plots._style import SOFT, class_colour, direct_labels, new_axes
+
+__all__ = ["PathDisplay"]
+
+
+class PathDisplay:
+    """One line per coefficient against the parameter of a path, the largest ones named.
+
+    Parameters
+    ----------
+    parameter : ndarray of shape (m,)
+        Values of the parameter, increasing or decreasing.
+    coefs : ndarray of shape (m, p)
+        Coefficients at each value.
+    feature_names : sequence of str, optional
+        Names of the p features.
+    parameter_name : str, default="C"
+        Label of the horizontal axis.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from softmargin.plots import PathDisplay
+    >>> display = PathDisplay(np.array([0.1, 1, 10]), np.array([[0, 0], [0.5, 0], [1, 0.2]])).plot()
+    >>> len(display.lines_)
+    2
+    """
+
+    def __init__(self, parameter: Any, coefs: Any, feature_names: Any = None, parameter_name: str = "C") -> None:
+        self.parameter = np.asarray(parameter, dtype=float)
+        self.coefs = np.asarray(coefs, dtype=float)
+        if self.coefs.ndim != 2 or len(self.coefs) != len(self.parameter):
+            raise ValueError(
+                f"coefs must have one row per value of parameter ({len(self.parameter)}); got shape {self.coefs.shape}."
+            )
+        names = [f"x{j}" for j in range(self.coefs.shape[1])] if feature_names is None else list(feature_names)
+        if len(names) != self.coefs.shape[1]:
+            raise ValueError(f"feature_names must name {self.coefs.shape[1]} features; got {len(names)}.")
+        self.feature_names = names
+        self.parameter_name = parameter_name
+
+    def plot(self, ax: Any = None, *, n_named: int = 8, log: bool = True, mark: float | None = None) -> PathDisplay:
+        """Draw the path; ``n_named`` largest coefficients are coloured and named, ``mark`` draws a chosen value."""
+        self.ax_ = ax = new_axes(ax, (7.0, 4.4))
+        self.figure_ = ax.figure
+        if log:
+            ax.set_xscale("log")
+        named = self._largest(n_named)
+        self.lines_: list[Any] = []
+        for j in range(self.coefs.shape[1]):
+            front = j in named
+            colour = class_colour(named.index(j)) if front else "#cbd2d9"
+            self.lines_ += ax.plot(
+                self.parameter, self.coefs[:, j], color=colour, lw=1.7 if front else 0.8, zorder=3 if front else 2
+            )
+        ax.axhline(0, color=SOFT, lw=0.8, zorder=1)
+        if mark is not None:
+            ax.axvline(mark, color=SOFT, lw=0.9, ls="--")
+        ax.set_xlabel(self.parameter_name)
+        ax.set_ylabel("coefficient")
+        ax.margins(x=0.01)
+        end = int(np.argmax(self.parameter))
+        direct_labels(
+            ax,
+            self.parameter[end] * 1.06 if log else self.parameter[end] + 0.01 * np.ptp(self.parameter),
+            self.coefs[end, named],
+            [self.feature_names[j] for j in named],
+            [class_colour(i) for i in range(len(named))],
+        )
+        return self
+
+    def _largest(self, count: int) -> list[int]:
+        size: NDArray[Any] = np.abs(self.coefs).max(axis=0)
+        return [int(j) for j in np.argsort(-size, kind="stable")[:count] if size[j] > 0]

@@ -1,0 +1,87 @@
+"""Displays hold the numbers they draw and refuse what they cannot."""
+
+import numpy as np
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+from sklearn.linear_model import LogisticRegression  # noqa: E402
+from sklearn.svm import LinearSVC  # noqa: E402
+
+from softmargin.datasets import make_disk, make_gaussians  # noqa: E402
+from softmargin.plots import BoundaryDisplay, PathDisplay  # noqa: E402
+from softmargin.plots._style import direct_labels  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def test_boundary_shows_probabilities_and_where_they_cross_one_half():
+    X, y, _ = make_disk(200, flip=0.05, random_state=0)
+    model = LogisticRegression().fit(X, y)
+    display = BoundaryDisplay.from_estimator(model, X, y, resolution=50)
+    assert display.kind == "probability"
+    grid = np.column_stack([axis.ravel() for axis in np.meshgrid(*display.grid)])
+    np.testing.assert_allclose(display.response.ravel(), model.predict_proba(grid)[:, 1])
+    assert display.figure_ is display.ax_.figure
+
+
+def test_boundary_falls_back_on_scores_and_draws_on_given_axes():
+    X, y, _ = make_disk(100, flip=0.05, random_state=0)
+    _, ax = plt.subplots()
+    display = BoundaryDisplay.from_estimator(LinearSVC().fit(X, y), X, resolution=20, ax=ax)
+    assert display.kind == "score"
+    assert display.ax_ is ax
+
+
+def test_suspected_labels_get_their_own_mark():
+    X, y, _ = make_disk(60, flip=0.05, random_state=0)
+    trust = np.where(np.arange(60) < 5, 0.1, 0.9)
+    display = BoundaryDisplay.from_estimator(LogisticRegression().fit(X, y), X, y, trust=trust, resolution=20)
+    drawn = {
+        group.get_label(): len(group.get_offsets()) for group in display.ax_.collections if group.get_offsets().size > 2
+    }
+    suspects = sum(count for label, count in drawn.items() if "not trusted" in label)
+    assert suspects == 5
+    assert sum(drawn.values()) - suspects == 55
+
+
+def test_boundary_blends_many_classes():
+    X, y, _ = make_gaussians(150, random_state=0)
+    display = BoundaryDisplay.from_estimator(LogisticRegression().fit(X, y), X, y, resolution=30)
+    assert display.response.shape == (30, 30, 3)
+    assert display.image_.get_array().shape == (30, 30, 3)
+
+
+def test_boundary_needs_two_features():
+    with pytest.raises(ValueError, match="two features"):
+        BoundaryDisplay.from_estimator(LogisticRegression(), np.zeros((3, 4)))
+    with pytest.raises(ValueError, match="response must"):
+        BoundaryDisplay.from_estimator(LogisticRegression(), np.zeros((3, 2)), response="odds")
+
+
+def test_path_names_the_largest_coefficients():
+    coefs = np.outer([1.0, 2.0, 3.0], [0.1, -2.0, 0.0, 1.0])
+    display = PathDisplay([0.1, 1, 10], coefs, feature_names=list("abcd")).plot(n_named=2, mark=1.0)
+    assert [text.get_text() for text in display.ax_.texts] == ["b", "d"]
+    assert len(display.lines_) == 4
+
+
+def test_path_checks_shapes():
+    with pytest.raises(ValueError, match="one row per value"):
+        PathDisplay([1, 2], np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="feature_names"):
+        PathDisplay([1, 2], np.zeros((2, 2)), feature_names=["a"])
+
+
+def test_labels_are_moved_apart():
+    _, ax = plt.subplots()
+    ax.set_ylim(0, 1)
+    direct_labels(ax, 1.0, [0.5, 0.5, 0.51], ["a", "b", "c"], ["k", "k", "k"], least_gap=0.1)
+    heights = sorted(text.xyann[1] for text in ax.texts)
+    assert np.diff(heights).min() > 0.0999
