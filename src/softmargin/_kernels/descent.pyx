@@ -73,6 +73,11 @@ cdef class Quadratic:
     def coef(self):
         return np.asarray(self.b)
 
+    @property
+    def curvatures(self):
+        """The second derivative along each coordinate."""
+        return np.asarray(self.diagonal)
+
     cdef double slope(self, Py_ssize_t j) noexcept nogil:
         return 0.0
 

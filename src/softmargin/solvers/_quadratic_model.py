@@ -1,0 +1,197 @@
+"""The second-order model of a problem on a few columns, and its exact elastic-net minimiser.
+
+At the present point the data term has slopes ``g`` and curvatures ``h`` in each score. On the columns ``M = Phi_A``
+
+    minimise over (b, a):  g'd + 1/2 d' diag(h) d + ridge/2 |b|^2 + sum_j l_j |b_j|,    d = M (b - b_0) + a
+
+(``b'K b`` in place of ``|b|^2`` for kernel columns). The intercept ``a`` is eliminated, so column means never slow the
+descent. ``GramModel`` forms ``H = M' diag(h) M`` and is preferred for dense columns unless there are many more columns
+than rows; ``ResidualModel`` never does. Sweeps find the support; on a Gram matrix the support's linear system then
+gives the rest at once: a step towards the minimiser within the orthant decreases the model up to the first sign change,
+where that coefficient is set to zero. Sweeps and such steps alternate until a full sweep certifies the point.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import lapack
+
+from softmargin._kernels.descent import DenseQuadratic, GramQuadratic, SparseQuadratic, descend
+from softmargin.expansions import Expansion
+
+__all__ = ["Columns", "GramModel", "ResidualModel", "Target"]
+
+Array = NDArray[np.floating[Any]]
+
+_GRAM_COLUMNS = 2000  # beyond this many columns a Gram matrix costs more than it saves
+_GRAM_PRECISION = 1e-4
+_RESIDUAL_PRECISION = 1e-2
+_SWEEPS_PER_POLISH = 8
+_SWEEPS = 2000
+
+
+class Target(NamedTuple):
+    """A minimiser of the model: coefficients on the columns, and the shift of the intercept."""
+
+    coef: Array
+    shift: float
+
+
+class Model(Protocol):
+    """A model that can be minimised from ``coef`` for given l1 costs."""
+
+    def minimise(self, coef: Array, cost: Array, positive: bool, violation: Array) -> Target: ...
+
+
+class Columns:
+    """The columns ``A`` of an expansion, gathered once, with everything a model of them needs."""
+
+    def __init__(self, expansion: Expansion, index: NDArray[np.intp], ridge: float, fit_intercept: bool) -> None:
+        self.index, self.ridge, self.fit_intercept = index, ridge, fit_intercept
+        self.M = gather(expansion, index)
+        self.is_kernel = expansion.is_kernel
+
+    def apply(self, step: Array) -> Array:
+        """``M step`` in float64."""
+        return np.asarray(self.M @ step.astype(self.M.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def transpose(self, r: Array) -> Array:
+        """``M' r`` in float64."""
+        return np.asarray(self.M.T @ r.astype(self.M.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def gradient(self, g: Array, coef: Array, scores: Array) -> Array:
+        """The derivative of the smooth part in each of these coefficients; ``scores`` is ``Phi beta``."""
+        size = scores[self.index] if self.is_kernel else coef[self.index]
+        return self.transpose(g) + self.ridge * size
+
+    def model(self, g: Array, h: Array, coef: Array, scores: Array) -> Model:
+        """The cheaper of the two forms."""
+        n, k = self.M.shape
+        if self.is_kernel or not (sparse.issparse(self.M) or k > min(2 * n, _GRAM_COLUMNS)):
+            return GramModel(
+                self.hessian(h), self.centered(self.gradient(g, coef, scores), g, h), self._moment(h), g, h
+            )
+        return ResidualModel(self.M, g, h, self.ridge, self.fit_intercept)
+
+    def _moment(self, h: Array) -> Array | None:
+        return self.transpose(h) if self.fit_intercept else None
+
+    def hessian(self, h: Array) -> Array:
+        """``M' diag(h) M`` plus the ridge, the intercept eliminated."""
+        scaled = self.M * np.sqrt(h).astype(self.M.dtype, copy=False)[:, None]
+        H = np.ascontiguousarray(scaled.T @ scaled, dtype=np.float64)
+        if self.is_kernel:
+            H += self.ridge * self.M[self.index]
+        else:
+            H[np.diag_indices_from(H)] += self.ridge
+        if self.fit_intercept:
+            raw = np.diagonal(H).copy()
+            first = self.transpose(h)
+            H -= np.outer(first, first / h.sum())
+            flat = np.diagonal(H) < 1e-12 * raw
+            if flat.any():  # a constant column is the intercept itself
+                H[flat] = 0.0
+                H[:, flat] = 0.0
+        return H
+
+    def centered(self, gradient: Array, g: Array, h: Array) -> Array:
+        """The gradient once the intercept is eliminated."""
+        if not self.fit_intercept:
+            return gradient
+        return gradient - self.transpose(h) * (g.sum() / h.sum())
+
+
+class GramModel:
+    """The model by its Hessian and its gradient at the point where it was made."""
+
+    def __init__(self, H: Array, gradient: Array, moment: Array | None, g: Array, h: Array) -> None:
+        self.H, self.gradient, self.moment = H, gradient, moment
+        self.drift, self.mass = float(g.sum()), float(h.sum())
+
+    def minimise(self, coef: Array, cost: Array, positive: bool, violation: Array) -> Target:
+        """Minimise from ``coef``, whose optimality conditions are violated by ``violation``."""
+        b, gradient = coef.copy(), self.gradient.copy()
+        quadratic = GramQuadratic(self.H, gradient, b)
+        tolerance = _tolerance(violation, np.diagonal(self.H), _GRAM_PRECISION)
+        sweeps, certified = 0, False
+        while not certified and sweeps < _SWEEPS:
+            done, certified = descend(quadratic, cost, positive, tolerance, _SWEEPS_PER_POLISH)
+            sweeps += done
+            if not certified:
+                _polish(self.H, gradient, b, cost)
+        shift = 0.0
+        if self.moment is not None:
+            shift = -(self.drift + float(self.moment @ (b - coef))) / self.mass
+        return Target(b, shift)
+
+
+def _polish(H: Array, gradient: Array, b: Array, cost: Array) -> None:
+    """Move within the orthant of ``b`` to the minimiser on its support, or to the first sign change, in place."""
+    for _ in range(4):
+        support = np.flatnonzero(b)
+        if len(support) == 0:
+            return
+        signs = np.sign(b[support])
+        residual = gradient[support] + cost[support] * signs
+        step = _newton_step(H[np.ix_(support, support)], residual)
+        if step is None:
+            return
+        crossing = signs * (b[support] + step) <= 0
+        length = 1.0
+        if crossing.any():
+            limits = np.where(crossing, -b[support] / np.where(step == 0, 1.0, step), np.inf)
+            length = float(limits.min())
+            step = step * length
+        b[support] += step
+        if crossing.any():
+            b[support[limits == limits.min()]] = 0.0
+        gradient += step @ H[support]
+        if not crossing.any():
+            return
+
+
+def _newton_step(H: Array, residual: Array) -> Array | None:
+    """``-H^(-1) residual``; a nearly singular matrix is shifted, which still gives a step that decreases the model."""
+    shift, scale = 0.0, float(np.diagonal(H).max())
+    while shift <= 1e-6 * scale:
+        _, step, failed = lapack.dposv(H + shift * np.eye(len(H)) if shift else H, -residual, lower=1)
+        if not failed:
+            return step
+        shift = max(100 * shift, 1e-14 * scale)
+    return None
+
+
+class ResidualModel:
+    """The model by its columns, for sparse columns and for more columns than a Gram matrix is good for."""
+
+    def __init__(self, M: Any, g: Array, h: Array, ridge: float, fit_intercept: bool) -> None:
+        self.M, self.g, self.h, self.ridge, self.fit_intercept = M, g, h, ridge, fit_intercept
+
+    def minimise(self, coef: Array, cost: Array, positive: bool, violation: Array) -> Target:
+        """Minimise from ``coef``, whose optimality conditions are violated by ``violation``."""
+        form = SparseQuadratic if sparse.issparse(self.M) else DenseQuadratic
+        b = coef.copy()
+        quadratic = form(self.M, self.g, self.h, b, self.ridge, self.fit_intercept)
+        tolerance = _tolerance(violation, quadratic.curvatures, _RESIDUAL_PRECISION)
+        descend(quadratic, cost, positive, tolerance, _SWEEPS)
+        return Target(b, quadratic.intercept)
+
+
+def _tolerance(violation: Array, curvatures: Array, precision: float) -> float:
+    """Inner work tied to outer need: the descent stops once conditions hold ``precision`` times better than now."""
+    curved = curvatures > 0
+    return float(precision**2 * np.max(violation[curved] ** 2 / curvatures[curved], initial=0.0))
+
+
+def gather(expansion: Any, index: NDArray[np.intp]) -> Any:
+    """The columns ``index`` of an expansion: Fortran order if dense, CSC if sparse, no copy of all of them."""
+    whole = len(index) == expansion.shape[1]
+    if expansion.is_kernel:
+        return np.asfortranarray(expansion.K if whole else expansion.K[:, index])
+    if sparse.issparse(expansion.X):
+        return expansion.by_column if whole else expansion.by_column[:, index]
+    return np.asfortranarray(expansion.X if whole else expansion.X[:, index])
