@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softmargin import datasets, losses, paths, penalties, plots
+    from softmargin.estimators.coherence import CoherenceClassifier
+    from softmargin.estimators.margin import MarginClassifier
     from softmargin.estimators.score_calibrator import ScoreCalibrator
 
 _MODULES = ("datasets", "losses", "paths", "penalties", "plots")
 _EXPORTS: dict[str, str] = {
+    "CoherenceClassifier": "softmargin.estimators.coherence",
+    "MarginClassifier": "softmargin.estimators.margin",
     "ScoreCalibrator": "softmargin.estimators.score_calibrator",
 }
 

@@ -28,13 +28,19 @@ __all__ = ["ClassifierBase", "TrainingSet", "couple", "two_columns"]
 
 @dataclass
 class TrainingSet:
-    """What a fit sees: rows of positive weight only, class codes, and where those rows came from."""
+    """What a fit sees: rows of positive weight only, class codes, and where those rows came from.
+
+    ``counts`` are the sample weights as given, ``weight`` holds the class weights as well. ``shared`` is what
+    ``_prepare`` made for all binary fits (an expansion, a Gram matrix).
+    """
 
     X: Any
     codes: np.ndarray
     weight: np.ndarray
+    counts: np.ndarray
     rows: np.ndarray
     n_rows: int
+    shared: Any = None
 
     def signs(self, positive: int = 1) -> np.ndarray:
         """+1 for the class of code ``positive``, -1 for all others, in the dtype of ``X``."""
@@ -90,6 +96,10 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
     def _can_estimate_probability(self) -> bool:
         return True
 
+    def _prepare(self, data: TrainingSet) -> Any:
+        """Whatever the binary fits of several classes have in common; they find it in ``data.shared``."""
+        return None
+
     def _check_parameters(self) -> None:
         """Raise a ValueError that names the parameter, the value seen and what is allowed."""
 
@@ -99,6 +109,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
         self._check_parameters()
         data = self._training_set(X, y, sample_weight)
+        data.shared = self._prepare(data)
         if len(self.classes_) == 2:
             self._fit_binary(data, data.signs())
         else:
@@ -148,12 +159,20 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
                 f"y has one class only ({self.classes_[0]!r}, among rows of positive weight); "
                 "a classifier needs at least two classes."
             )
-        class_weight = getattr(self, "class_weight", None)
-        if class_weight is not None:
-            weight = weight * compute_class_weight(class_weight, classes=self.classes_, y=y)[codes]
-        return TrainingSet(X, codes, weight, rows, n_rows)
+        by_class = self._class_weights(codes, weight)
+        return TrainingSet(X, codes, weight * by_class[codes], weight, rows, n_rows)
+
+    def _class_weights(self, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """The weight of each class; "balanced" counts a row of weight two as two rows."""
+        chosen = getattr(self, "class_weight", None)
+        if isinstance(chosen, str) and chosen == "balanced":
+            totals = np.bincount(codes, weights=counts)
+            return totals.sum() / (len(totals) * totals)
+        return compute_class_weight(chosen, classes=self.classes_, y=self.classes_[codes])
 
     def _take_rows(self, X: Any, rows: np.ndarray) -> Any:
+        if getattr(self, "kernel", None) == "precomputed" and X.shape[0] == X.shape[1]:
+            return X[np.ix_(rows, rows)]
         return X[rows]
 
     def _prediction_set(self, X: Any) -> Any:
@@ -207,6 +226,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
             gamma=getattr(self, "gamma", "scale"),
             degree=getattr(self, "degree", 3),
             coef0=getattr(self, "coef0", 0.0),
+            weight=data.counts,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -24,12 +24,12 @@ _GRAM_BYTES = 1 << 25
 
 @dataclass(frozen=True)
 class LinearScore:
-    """``x' coef`` for dense or sparse rows."""
+    """``x' coef`` for dense or sparse rows; ``coef`` may have a column for each of several functions."""
 
     coef: Array
 
     def __call__(self, X: Any) -> Array:
-        return np.asarray(X @ self.coef.astype(X.dtype, copy=False)).ravel()
+        return np.asarray(X @ self.coef.astype(X.dtype, copy=False))
 
 
 class _Features:

@@ -28,14 +28,17 @@ _INDEFINITE = 1e-8
 
 @dataclass(frozen=True)
 class KernelScore:
-    """``sum_j coef_j k(rows_j, x)``; for a precomputed kernel ``rows`` are column numbers of the matrix given."""
+    """``sum_j coef_j k(rows_j, x)``; for a precomputed kernel ``rows`` are column numbers of the matrix given.
+
+    ``coef`` may have a column for each of several functions on the same rows.
+    """
 
     kernel: Kernel
     rows: Any
     coef: Array
 
     def __call__(self, X: Any) -> Array:
-        scores = np.empty(X.shape[0], dtype=X.dtype)
+        scores = np.empty((X.shape[0], *self.coef.shape[1:]), dtype=X.dtype)
         coef = self.coef.astype(X.dtype, copy=False)
         step = max(64, _BLOCK_BYTES // max(8 * len(coef), 1))
         for first in range(0, X.shape[0], step):
@@ -97,8 +100,12 @@ class KernelColumns:
         return float(coef @ self.apply(coef))
 
     def scorer(self, coef: Array) -> Callable[[Any], Array]:
-        support = np.flatnonzero(coef)
+        support = self.support(coef)
         return KernelScore(self.kernel, self.rows[support], coef[support])
+
+    def support(self, coef: Array) -> NDArray[np.intp]:
+        """The training rows that prediction needs."""
+        return np.flatnonzero(coef if coef.ndim == 1 else np.any(coef != 0, axis=1))
 
     def require_semidefinite(self) -> None:
         """Refuse a given matrix with an eigenvalue below ``-1e-8`` of its largest: the ridge part would be concave."""
@@ -111,6 +118,7 @@ class NystroemFeatures(DenseFeatures):
 
     def __init__(self, X: Any, kernel: Kernel, landmarks: NDArray[np.intp]) -> None:
         self.kernel = kernel
+        self.chosen = landmarks
         self.landmarks = landmarks if kernel.precomputed else X[landmarks]
         between: Any = X[:, landmarks] if kernel.precomputed else kernel(X, self.landmarks)
         between = between.toarray() if sparse.issparse(between) else between
@@ -127,7 +135,11 @@ class NystroemFeatures(DenseFeatures):
         return DenseFeatures(self.X[rows])
 
     def scorer(self, coef: Array) -> Callable[[Any], Array]:
-        return KernelScore(self.kernel, self.landmarks, self.basis @ coef)
+        return KernelScore(self.kernel, self.landmarks, self.basis.astype(coef.dtype, copy=False) @ coef)
+
+    def support(self, coef: Array) -> NDArray[np.intp]:
+        """The training rows that prediction needs: all landmarks."""
+        return self.chosen
 
 
 def check_gram(K: Any) -> Array:

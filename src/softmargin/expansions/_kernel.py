@@ -32,8 +32,18 @@ class Kernel:
     coef0: float = 0.0
 
     @classmethod
-    def resolve(cls, name: Any, X: Any, y: Any, *, gamma: Any = "scale", degree: int = 3, coef0: float = 0.0) -> Kernel:
-        """Decide ``gamma`` from the training data and check every parameter."""
+    def resolve(
+        cls,
+        name: Any,
+        X: Any,
+        y: Any,
+        *,
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        weight: Any = None,
+    ) -> Kernel:
+        """Decide ``gamma`` from the training rows, counted ``weight`` times each, and check every parameter."""
         known = ("linear", "rbf", "poly", "precomputed")
         if not callable(name) and name not in known:
             raise ValueError(f"kernel must be None, a callable or one of {known}; got {name!r}.")
@@ -41,7 +51,7 @@ class Kernel:
             return cls(name)
         if degree < 1:
             raise ValueError(f"degree must be at least 1; got {degree!r}.")
-        return cls(name, _resolve_gamma(gamma, X, y), int(degree), float(coef0))
+        return cls(name, _resolve_gamma(gamma, X, y, weight), int(degree), float(coef0))
 
     @property
     def precomputed(self) -> bool:
@@ -71,13 +81,13 @@ def _rbf(A: Any, B: Any, gamma: float) -> np.ndarray:
     return K
 
 
-def _resolve_gamma(gamma: Any, X: Any, y: Any) -> float:
+def _resolve_gamma(gamma: Any, X: Any, y: Any, weight: Any) -> float:
     if isinstance(gamma, str):
         if gamma == "scale":
-            variance = X.multiply(X).mean() - X.mean() ** 2 if sparse.issparse(X) else np.var(X, dtype=np.float64)
+            variance = _variance(X, weight)
             return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
         if gamma in ("median", "mean"):
-            width = _typical_distance(gamma, X, np.asarray(y))
+            width = _typical_distance(gamma, X, np.asarray(y), weight)
             return 1.0 / width**2 if width > 0 else 1.0
         raise ValueError(f"gamma must be 'scale', 'median', 'mean' or a positive number; got {gamma!r}.")
     if not np.isfinite(gamma) or gamma <= 0:
@@ -85,12 +95,38 @@ def _resolve_gamma(gamma: Any, X: Any, y: Any) -> float:
     return float(gamma)
 
 
-def _typical_distance(kind: str, X: Any, y: np.ndarray) -> float:
+def _variance(X: Any, weight: Any) -> float:
+    """The variance of all entries of ``X``, each row counted ``weight`` times."""
+    if weight is None or np.ptp(weight) == 0:
+        if not sparse.issparse(X):
+            return float(np.var(X, dtype=np.float64))
+        weight = np.ones(X.shape[0])
+    share = np.asarray(weight, dtype=np.float64) / (np.sum(weight) * X.shape[1])
+    mean = float(np.sum(share @ X))
+    if sparse.issparse(X):
+        return float(np.sum(share @ X.multiply(X))) - mean**2
+    return float(np.sum(share @ np.square(X - mean)))
+
+
+def _typical_distance(kind: str, X: Any, y: np.ndarray, weight: Any) -> float:
+    weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
     if X.shape[0] > _DISTANCE_SAMPLE:  # the median and the mean need no more; memory stays O(sample^2)
         keep = np.random.default_rng(0).choice(X.shape[0], _DISTANCE_SAMPLE, replace=False)
-        X, y = X[keep], y[keep]
+        X, y, weight = X[keep], y[keep], weight[keep]
     distances = euclidean_distances(X)
-    if kind == "mean":
-        return float(distances[np.triu_indices_from(distances, 1)].mean()) if len(y) > 1 else 0.0
+    pairs = np.outer(weight, weight)
+    if kind == "mean":  # a row counted w times makes w (w - 1) / 2 pairs at distance zero with itself
+        total = np.sum(weight) ** 2 - np.sum(weight)
+        return float(np.sum(pairs * distances) / total) if total > 0 else 0.0
     between = y[:, None] != y[None, :]
-    return float(np.median(distances[between])) if between.any() else 0.0
+    return _weighted_median(distances[between], pairs[between]) if between.any() else 0.0
+
+
+def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    """The median of ``values`` repeated ``weights`` times."""
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    half = 0.5 * reached[-1]
+    low = np.searchsorted(reached, half * (1 - 1e-12))
+    high = np.searchsorted(reached, half * (1 + 1e-12), side="right")
+    return 0.5 * float(values[order[low]] + values[order[min(high, len(order) - 1)]])

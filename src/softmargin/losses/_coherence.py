@@ -17,7 +17,8 @@ temperatures down to 1e-6 and beyond.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
@@ -76,6 +77,13 @@ class Coherence(Loss):
     @property
     def curvature_bound(self) -> float:
         return self.factor / (4 * self.temperature)
+
+    def relaxations(self) -> Iterator[Coherence]:
+        """Temperatures falling by half decades from ``cost`` (from 1 without it), while well above this one."""
+        temperature = self.cost or 1.0
+        while temperature > 5 * self.temperature:
+            yield replace(self, temperature=temperature)
+            temperature /= 10**0.5
 
     def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
         value, slope, curvature = logistic_parts((u - self.cost) / self.temperature)

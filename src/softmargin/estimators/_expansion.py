@@ -1,0 +1,142 @@
+"""A classifier that is one solved problem (P): a loss, a penalty and an expansion make a score, the loss's link a
+probability.
+
+A family of estimators writes ``_loss`` (and ``_penalty`` where it has more to say than an elastic net) and inherits
+fitting, prediction and probabilities for linear features, kernels and landmarks, for two classes or more. All scores
+of several classes come from one evaluation of the kernel on the union of their support rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from softmargin.estimators._base import ClassifierBase, TrainingSet, couple, two_columns
+from softmargin.expansions import Expansion, KernelScore, LinearScore, expand
+from softmargin.losses import Loss, NoLink
+from softmargin.penalties import ElasticNet
+from softmargin.problem import Problem
+from softmargin.solvers import Solution, solve
+
+__all__ = ["ExpansionClassifier"]
+
+_HUGE_C = 1e8
+
+
+class ExpansionClassifier(ClassifierBase):
+    """Everything between a loss and a scikit-learn classifier."""
+
+    # -- what a family writes ------------------------------------------------------------------------------------
+
+    def _loss(self) -> Loss:
+        """The margin loss."""
+        raise NotImplementedError
+
+    def _penalty(self) -> ElasticNet:
+        """The penalty of the coefficients."""
+        return ElasticNet(self.l1_ratio, positive=getattr(self, "positive", False))
+
+    def _solve(self, problem: Problem) -> Solution:
+        """A certified minimiser of the problem."""
+        return solve(
+            problem,
+            solver=getattr(self, "solver", "auto"),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            verbose=self.verbose,
+        )
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if not np.isfinite(self.C) or self.C <= 0:
+            raise ValueError(f"C must be a positive number; got {self.C!r}.")
+        if not self.tol > 0:
+            raise ValueError(f"tol must be positive; got {self.tol!r}.")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
+        allowed = ("auto", "link", False)
+        if getattr(self, "probability", "auto") not in allowed:
+            raise ValueError(f"probability must be one of {allowed}; got {self.probability!r}.")
+        self._penalty()
+        if getattr(self, "probability", "auto") == "link":
+            self._loss().log_odds(0.0)
+
+    def _prepare(self, data: TrainingSet) -> Expansion:
+        return expand(
+            data.X,
+            self._kernel(data),
+            n_components=self.n_components,
+            random_state=self.random_state,
+            kernel_norm=self._penalty().ridge > 0,
+        )
+
+    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
+        expansion = data.shared
+        problem = Problem(
+            self._loss(),
+            expansion,
+            y.astype(np.float64, copy=False),
+            self.C * data.weight,
+            self._penalty(),
+            fit_intercept=self.fit_intercept,
+        )
+        solution = self._solve(problem)
+        self._warn_if_separated(problem, solution)
+        self.solution_ = solution
+        self.n_iter_ = solution.n_iter
+        self._keep(data, solution.coef[:, None], [solution.intercept])
+
+    def _fit_many(self, data: TrainingSet) -> None:
+        super()._fit_many(data)
+        solutions = self.solution_
+        self._keep(data, np.column_stack([one.coef for one in solutions]), [one.intercept for one in solutions])
+
+    def _keep(self, data: TrainingSet, coef: np.ndarray, intercepts: list[float]) -> None:
+        """What prediction needs, for a column of coefficients per function."""
+        coef = coef.astype(data.X.dtype)
+        self.intercept_ = np.array(intercepts, dtype=data.X.dtype)
+        self.n_features_selected_ = int(np.count_nonzero(np.any(coef != 0, axis=1)))
+        scorer = data.shared.scorer(coef)
+        if not isinstance(scorer, KernelScore):
+            self.coef_ = scorer.coef.T
+            return
+        self.support_ = data.rows[data.shared.support(coef)]
+        if scorer.kernel.precomputed:  # the columns a user passes are counted over all training rows
+            scorer = KernelScore(scorer.kernel, self.support_, scorer.coef)
+        self.kernel_score_, self.dual_coef_ = scorer, scorer.coef.T
+
+    def _warn_if_separated(self, problem: Problem, solution: Solution) -> None:
+        if self.C >= _HUGE_C and np.all(problem.margins(solution.coef, solution.intercept) > 0):
+            warnings.warn(
+                f"The training rows are separated perfectly and C={self.C:g} hardly limits the coefficients: "
+                "scores and probabilities are as extreme as C allows. Lower C.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    # -- prediction ----------------------------------------------------------------------------------------------
+
+    def _decision(self, X: Any) -> np.ndarray:
+        score = self.kernel_score_ if hasattr(self, "kernel_score_") else LinearScore(self.coef_.T)
+        scores = score(X) + self.intercept_
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def _probability(self, X: Any) -> np.ndarray:
+        scores = self._decision(X)
+        parts = self._loss().probability(np.asarray(scores, dtype=np.float64))
+        return two_columns(parts, scores) if scores.ndim == 1 else couple(parts, scores)
+
+    def _can_estimate_probability(self) -> bool:
+        if getattr(self, "probability", "auto") is False:
+            raise NoLink("probability=False was asked for; fit with probability='auto' to get class probabilities.")
+        try:
+            self._loss().log_odds(0.0)
+        except NoLink as error:
+            raise NoLink(
+                f"{error} predict_proba needs a loss with a link; use ProbabilisticSVC, wrap the classifier in "
+                "ScoreCalibrator, or choose a loss such as 'logistic' or 'coherence'."
+            ) from None
+        return True

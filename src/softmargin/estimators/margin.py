@@ -1,0 +1,155 @@
+"""``MarginClassifier``: any margin loss, elastic net, linear features or kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from softmargin import losses
+from softmargin.estimators._expansion import ExpansionClassifier
+from softmargin.losses import Loss
+from softmargin.penalties import ElasticNet
+
+__all__ = ["MarginClassifier"]
+
+
+class MarginClassifier(ExpansionClassifier):
+    """Large-margin classifier for any margin loss.
+
+    Minimises ``C * sum_i s_i loss(y_i f(x_i)) + (1 - l1_ratio)/2 |beta|^2 + l1_ratio |beta|_1`` over
+    ``f(x) = b + x'beta``, or over ``f(x) = b + sum_j beta_j k(x_j, x)`` with ``beta'K beta`` in place of ``|beta|^2``
+    when a kernel is given. The result carries a certified optimality gap.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        A name of ``softmargin.losses.available()`` or a loss with its parameters, such as
+        ``losses.HuberizedHinge(delta=1)`` or the result of ``losses.make_loss``.
+    probability : {"auto", "link", False}, default="auto"
+        Where ``predict_proba`` comes from. "auto": the loss's own link, where it has one; "link": the same, and an
+        error in ``fit`` where it has none; False: no ``predict_proba``.
+    solver : str, default="auto"
+        "auto" takes the first solver that accepts the problem; a name insists on one.
+    C : float, default=1.0
+        Weight of the sum of losses; small values shrink the coefficients.
+    l1_ratio : float, default=0.0
+        Share of the l1 norm in the penalty: 0 is ridge, 1 is lasso. With a kernel it selects support rows.
+    penalty : ElasticNet or None, default=None
+        A penalty object in place of ``l1_ratio`` and ``positive``.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves. With "precomputed", ``X`` is the square kernel matrix of the training rows
+        in ``fit`` and the matrix of similarities to them in ``predict``.
+    gamma : float, "scale", "median" or "mean", default="scale"
+        ``rbf`` is ``exp(-gamma |x - x'|^2)``. "median" is ``1 / median^2`` of the distances between classes, "mean"
+        ``1 / mean^2`` of all distances.
+    degree : int, default=3
+        Degree of the "poly" kernel ``(gamma x'x' + coef0)^degree``.
+    coef0 : float, default=0.0
+        Constant of the "poly" kernel.
+    n_components : int or None, default=None
+        Number of landmark rows of a Nystroem approximation of the kernel; None uses all rows exactly.
+    fit_intercept : bool, default=True
+        Whether to fit an unpenalised intercept.
+    positive : bool, default=False
+        Whether coefficients must not be negative.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the sample weights by class.
+    tol : float, default=1e-6
+        Certified optimality gap, relative to the objective, at which to stop.
+    max_iter : int, default=1000
+        Largest number of outer steps.
+    random_state : int, RandomState or None, default=None
+        Chooses the landmarks.
+    n_jobs : int or None, default=None
+        Number of classes fitted at the same time when there are more than two.
+    verbose : int, default=0
+        Print progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients; without a kernel only.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
+        Coefficients of the support rows; with a kernel only.
+    support_ : ndarray of shape (n_support,)
+        Row numbers of the support rows (of the landmarks, with ``n_components``); with a kernel only.
+    n_features_selected_ : int
+        Number of coefficients that are not zero.
+    solution_ : Solution
+        What the solver returned: objective, certified gap, dual point, history (a list of them for more than two
+        classes, which are fitted one against the rest).
+    n_iter_ : int
+        Outer steps taken.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where ``X`` had names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from softmargin import MarginClassifier
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> linear = MarginClassifier(loss="squared_hinge").fit(X, y)
+    >>> kernel = MarginClassifier(loss="logistic", kernel="rbf", gamma=2.0).fit(X, y)
+    >>> print(f"{linear.score(X, y):.2f} {kernel.score(X, y):.2f}")
+    0.85 0.95
+    >>> bool(kernel.solution_.gap <= 1e-6)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str | Loss = "logistic",
+        probability: str | bool = "auto",
+        solver: str = "auto",
+        C: float = 1.0,
+        l1_ratio: float = 0.0,
+        penalty: Any = None,
+        kernel: Any = None,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_components: int | None = None,
+        fit_intercept: bool = True,
+        positive: bool = False,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.probability = probability
+        self.solver = solver
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.penalty = penalty
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _loss(self) -> Loss:
+        return losses.get(self.loss) if isinstance(self.loss, str) else self.loss
+
+    def _penalty(self) -> ElasticNet:
+        if self.penalty is None:
+            return super()._penalty()
+        if not isinstance(self.penalty, ElasticNet):
+            raise ValueError(f"penalty must be None or an ElasticNet; got {self.penalty!r}.")
+        return self.penalty
