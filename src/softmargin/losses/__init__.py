@@ -1,10 +1,13 @@
 """What does a margin cost? Every loss of the library, by class or by name."""
 
+from softmargin.losses._balanced import BalancedConvex
 from softmargin.losses._base import Kink, Loss, Majorizer, NoLink
 from softmargin.losses._bianco_yohai import BiancoYohai, CrouxHaesbroeck
 from softmargin.losses._coherence import Coherence
 from softmargin.losses._convex import Exponential, LeastSquares, Logistic, PowerMargin
+from softmargin.losses._entropy import Entropy, Gini, LogEntropy, Matsushita, PowerEntropy
 from softmargin.losses._likelihood import Copas, Pregibon
+from softmargin.losses._permissible import CustomEntropy
 from softmargin.losses._piecewise import BalancedHinge, Hinge, HuberizedHinge, ModifiedHuber, SquaredHinge
 from softmargin.losses._registry import available, get, register
 from softmargin.losses._robust import Cauchy, GemanMcClure, GeneralRobust, TanhHinge, Welsch
@@ -15,6 +18,7 @@ register(Hinge, SquaredHinge, BalancedHinge, HuberizedHinge, ModifiedHuber)
 register(Welsch, Cauchy, GemanMcClure, TanhHinge, GeneralRobust)
 register(Truncated, TruncatedHinge, TruncatedLogistic, Psi)
 register(Pregibon, BiancoYohai, CrouxHaesbroeck, Copas)
+register(BalancedConvex)
 
 __all__ = [
     "Kink",
@@ -46,4 +50,11 @@ __all__ = [
     "BiancoYohai",
     "CrouxHaesbroeck",
     "Copas",
+    "BalancedConvex",
+    "Entropy",
+    "LogEntropy",
+    "Gini",
+    "Matsushita",
+    "PowerEntropy",
+    "CustomEntropy",
 ]

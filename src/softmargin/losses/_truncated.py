@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
-from softmargin.losses._base import Array, Loss, Majorizer, NoLink, floating, require
+from softmargin.losses._base import Array, Kink, Loss, Majorizer, NoLink, floating, require
 from softmargin.losses._convex import Logistic
 from softmargin.losses._invert import solve_increasing
 from softmargin.losses._piecewise import Hinge
@@ -48,6 +48,17 @@ class _Capped(Loss):
     def cap(self) -> float:
         """The largest cost of a point."""
         raise NotImplementedError
+
+    @property
+    def at(self) -> float:
+        """The margin below which points are given up."""
+        raise NotImplementedError
+
+    @property
+    def kinks(self) -> tuple[Kink, ...]:
+        if math.isinf(self.at):
+            return self.base.kinks
+        return (Kink(self.at, 0.0, float(self.base.slope(self.at))), *self.base.kinks)
 
     def retained(self, u: ArrayLike) -> Mask:
         """True where the point still counts."""
@@ -204,6 +215,11 @@ class _CappedHinge(Loss):
     def cap(self) -> float:
         """The largest cost of a point."""
         return self.steepness * (1 - self.at)
+
+    @property
+    def kinks(self) -> tuple[Kink, ...]:
+        cut = () if math.isinf(self.at) else (Kink(self.at, 0.0, -self.steepness),)
+        return (*cut, Kink(1.0, -self.steepness, 0.0))
 
     def retained(self, u: ArrayLike) -> Mask:
         """True where the point still counts."""
