@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.estimators._base import ClassifierBase, TrainingSet, couple, two_columns
+from softmargin.estimators._base import ClassifierBase, TrainingSet
 from softmargin.expansions import Expansion, KernelScore, LinearScore, expand
 from softmargin.losses import Loss, NoLink
 from softmargin.penalties import ElasticNet
+from softmargin.probability import couple, two_columns
 from softmargin.problem import Problem
 from softmargin.solvers import Solution, solve
 
@@ -38,10 +39,11 @@ class ExpansionClassifier(ClassifierBase):
         """The penalty of the coefficients."""
         return ElasticNet(self.l1_ratio, positive=getattr(self, "positive", False))
 
-    def _solve(self, problem: Problem) -> Solution:
-        """A certified minimiser of the problem."""
+    def _solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """A certified minimiser of the problem, from the solution of a nearby one."""
         return solve(
             problem,
+            start,
             solver=getattr(self, "solver", "auto"),
             tol=self.tol,
             max_iter=self.max_iter,
@@ -73,16 +75,19 @@ class ExpansionClassifier(ClassifierBase):
             kernel_norm=self._penalty().ridge > 0,
         )
 
-    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
-        expansion = data.shared
-        problem = Problem(
+    def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
+        """The instance of (P) that the parameters and the data make."""
+        return Problem(
             self._loss(),
-            expansion,
+            data.shared,
             y.astype(np.float64, copy=False),
             self.C * data.weight,
             self._penalty(),
             fit_intercept=self.fit_intercept,
         )
+
+    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
+        problem = self._problem(data, y)
         solution = self._solve(problem)
         self._warn_if_separated(problem, solution)
         self.solution_ = solution

@@ -23,8 +23,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from softmargin.estimators._base import couple, two_columns
-from softmargin.probability import Sollich, fit_coherence, fit_sigmoid, fit_temperature
+from softmargin.probability import Sollich, couple, fit_coherence, fit_sigmoid, fit_temperature, two_columns
 
 __all__ = ["ScoreCalibrator"]
 

@@ -1,5 +1,6 @@
 """How does a score become a probability?"""
 
+from softmargin.probability._couple import couple, two_columns
 from softmargin.probability._quality import (
     brier,
     calibration_error,
@@ -18,9 +19,11 @@ __all__ = [
     "brier",
     "calibration_error",
     "comparative_gkl",
+    "couple",
     "cross_entropy",
     "fit_coherence",
     "fit_sigmoid",
     "fit_temperature",
     "misclassification",
+    "two_columns",
 ]
