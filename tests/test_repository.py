@@ -1,0 +1,80 @@
+"""Facts about the repository that must agree with each other."""
+
+import importlib
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import softmargin
+
+ROOT = Path(__file__).resolve().parent.parent
+PUBLIC_MODULES = ["softmargin", *(f"softmargin.{name}" for name in softmargin._MODULES)]
+
+
+def public_names():
+    for module_name in PUBLIC_MODULES:
+        module = importlib.import_module(module_name)
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                yield f"{module_name}.{name}", value
+
+
+def test_one_version_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    meson = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text()).group(1)
+    citation = re.search(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text(), re.M).group(1)
+    assert softmargin.__version__ == project == meson == citation
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (Path(softmargin.__file__).parent / "py.typed").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), list(public_names()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_every_public_name_is_documented(name, value):
+    doc = inspect.getdoc(value)
+    assert doc, f"{name} has no docstring"
+    if inspect.isclass(value) and doc == inspect.getdoc(value.__mro__[1]):
+        pytest.fail(f"{name} only inherits the docstring of {value.__mro__[1].__name__}")
+    if inspect.isclass(value) and value.__module__.startswith("softmargin"):
+        for method in ("fit", "predict", "predict_proba", "plot", "from_estimator", "at"):
+            own = value.__dict__.get(method)
+            if own is not None:
+                assert inspect.getdoc(getattr(value, method)), f"{name}.{method} has no docstring"
+
+
+@pytest.mark.parametrize("name", sorted(softmargin._EXPORTS))
+def test_the_readme_names_every_export(name):
+    assert f"`{name}`" in (ROOT / "README.md").read_text()
+
+
+def test_exports_are_declared_for_type_checkers():
+    source = (ROOT / "src" / "softmargin" / "__init__.py").read_text()
+    declared = source[source.index("if TYPE_CHECKING") : source.index("_MODULES")]
+    for name in (*softmargin._MODULES, *softmargin._EXPORTS):
+        assert re.search(rf"\b{name}\b", declared), f"{name} is not imported under TYPE_CHECKING"
+
+
+def test_no_source_file_has_outgrown_its_subject():
+    long = {}
+    for pattern in ("src/softmargin/**/*.py", "src/softmargin/**/*.pyx", "tests/**/*.py", "benchmarks/**/*.py"):
+        for path in ROOT.glob(pattern):
+            lines = path.read_text(encoding="utf-8").count("\n")
+            if lines > 500:
+                long[str(path.relative_to(ROOT))] = lines
+    assert not long, f"over 500 lines, split by subject: {long}"
+
+
+def test_every_package_module_lists_its_public_names():
+    sources = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src" / "softmargin").rglob("*.py")}
+    defining = re.compile(r"^(def|class|from|import|@) ?", re.M)
+    missing = [
+        str(p.relative_to(ROOT)) for p, text in sources.items() if defining.search(text) and "__all__" not in text
+    ]
+    assert not missing, f"no __all__ in {missing}"
