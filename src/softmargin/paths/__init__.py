@@ -1,1 +1,6 @@
-"""paths"""
+"""How does the solution move with C, class weight or balance? Exactly, for every value at once."""
+
+from softmargin.paths._path import Path
+from softmargin.paths._svm import balance_path, cost_path, weight_path
+
+__all__ = ["Path", "balance_path", "cost_path", "weight_path"]

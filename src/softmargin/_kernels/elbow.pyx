@@ -1,0 +1,352 @@
+"""Follow the minimiser of a box QP whose bounds and linear term move with one parameter, event by event.
+
+    min_u 1/2 u'Ku - q(t)'u,   sum u = 0,   lo(t) <= u <= hi(t),      q, lo, hi affine in t, t increasing.
+
+Every index is FREE (on the elbow E), or at its LOwer or HIgher bound. With r = Ku + b - q, u is optimal iff
+r_i = 0 on E, r_i >= 0 at LO, r_i <= 0 at HI. While the sets stay, u_E, b and r are affine in t and come in ABSOLUTE
+form (no step is added to another, so nothing drifts) from the bordered system
+
+    K_EE u_E + b = q_E - K_EN u_N(t),   1'u_E = -1'u_N(t),    solved with the Cholesky factor of K_EE + kappa 11'.
+
+An event is the first t at which a free u reaches a bound or an r outside E reaches zero; the segment before it is then
+optimal throughout, since its slacks, affine in t, were nonnegative at both ends (`violation` is the worst seen).
+Ties are broken as if q carried an infinitesimal generic tilt eps * xi (xi is chosen so that the starting state is
+strictly feasible): among equal event times the one that comes first for eps -> 0 is taken, which rules out cycles in
+exact arithmetic and keeps E affinely independent. A point that depends on E in floating arithmetic is exchanged
+along the null vector. An empty elbow makes b jump to the end of its interval that lets sum u = 0 go on, or, if the
+bounds balance by themselves, leaves b free until its interval closes.
+"""
+
+from libc.math cimport fabs, INFINITY
+
+include "active_set.pxi"
+
+cdef enum:
+    RUNNING = 0
+    FINISHED = 1
+    STALLED = 2
+    FLAT = 3
+    CAPPED = 4
+
+STATUS = {FINISHED: "finished", STALLED: "stalled", FLAT: "flat", CAPPED: "capped"}
+
+cdef double TIE = 1e-11      # slacks below this (times their scale) are zero
+cdef double REFUSE = 1e-7    # a slack below minus this (times its scale) means the sets are wrong
+cdef double NOISE = 1e-13    # slopes below this (times the size of their summands) are zero
+cdef double LEVEL = 1e-10    # h varying less than this (times sum|u| max K_ii) is constant
+cdef double INSTANT = 1e-13  # steps below this (times t) have no length
+
+
+cdef class Elbow(ActiveSet):
+    """The event loop: `run` follows the path from t on and logs its segments and set changes."""
+
+    cdef readonly int n_segments, n_changes, n_events, idle
+    cdef readonly double t, violation
+    cdef bint record, watch_flat
+    cdef double[::1] xi
+    cdef double margin                                    # events this close to the end of the range are its end
+    cdef double size_r, size_u, noise_r, noise_u          # scales of slacks, noise of their slopes
+    cdef int event_index, event_pos, event_side           # the event about to happen; event_pos < 0: it enters E
+    cdef double[::1] seg_t, seg_b0, seg_b1, log_p0, log_p1
+    cdef int[::1] log_elbow, seg_ptr, seg_changes, change_index
+    cdef signed char[::1] change_state
+
+    def run(self, double t, double t_end, xi, long max_events, bint record=True, bint watch_flat=False):
+        """Follow the path from t to t_end; returns a word of STATUS. The log starts afresh."""
+        cdef int code = RUNNING
+        self.xi, self.t, self.record, self.watch_flat = xi, t, record, watch_flat
+        self.n_segments = self.n_changes = self.n_events = self.idle = 0
+        self.violation = 0.0
+        self.margin = 1e-12 * (t_end - t) if t_end < INFINITY else 0.0
+        self.seg_t, self.seg_b0, self.seg_b1, self.log_p0, self.log_p1 = (np.zeros(64) for _ in range(5))
+        self.seg_ptr, self.seg_changes, self.log_elbow, self.change_index = (
+            np.zeros(64, dtype=np.int32) for _ in range(4))
+        self.change_state = np.zeros(64, dtype=np.int8)
+        while code == RUNNING:
+            self._reserve()
+            if self.n_events >= max_events:
+                code = CAPPED
+                break
+            with nogil:
+                code = self._step(t_end)
+        return STATUS[code]
+
+    def log(self):
+        """The segments: boundaries, intercepts, elbows with their coefficients, and the set changes before each."""
+        cdef int s = self.n_segments, c = self.n_changes, size = self.seg_ptr[s]
+        parts = {
+            "t": (self.seg_t, s + 1), "b0": (self.seg_b0, s), "b1": (self.seg_b1, s), "ptr": (self.seg_ptr, s + 1),
+            "elbow": (self.log_elbow, size), "p0": (self.log_p0, size), "p1": (self.log_p1, size),
+            "changes": (self.seg_changes, s), "index": (self.change_index, c), "state": (self.change_state, c),
+        }
+        return {name: np.array(values[:count]) for name, (values, count) in parts.items()}
+
+    def _reserve(self):
+        """Room for one more event: two more elbow points, one segment, a few changes."""
+        cdef int need = self.seg_ptr[self.n_segments] + self.m, size = 2 * <int> self.seg_t.shape[0]
+        if self.m + 2 > self.L.shape[0] and self.L.shape[0] < self.n:
+            self._grow_elbow(min(self.n, 2 * self.m + 2))
+        if self.n_segments + 2 > self.seg_t.shape[0]:
+            self.seg_t = _extended(self.seg_t, size)
+            self.seg_b0 = _extended(self.seg_b0, size)
+            self.seg_b1 = _extended(self.seg_b1, size)
+            self.seg_ptr = _extended(self.seg_ptr, size)
+            self.seg_changes = _extended(self.seg_changes, size)
+        if need > self.log_p0.shape[0]:
+            self.log_p0 = _extended(self.log_p0, 2 * need)
+            self.log_p1 = _extended(self.log_p1, 2 * need)
+            self.log_elbow = _extended(self.log_elbow, 2 * need)
+        if self.n_changes + 4 > self.change_index.shape[0]:
+            size = 2 * <int> self.change_index.shape[0]
+            self.change_index = _extended(self.change_index, size)
+            self.change_state = _extended(self.change_state, size)
+
+    # -- one event ------------------------------------------------------------------------------------------------
+
+    cdef int _step(self, double t_end) noexcept nogil:
+        """Across the present segment and the event at its end."""
+        cdef double step
+        self.n_events += 1
+        if self.m == 0:
+            return self._cross_empty(t_end)
+        self._segment()
+        self._measure()
+        step = self._first_event()
+        if self.violation > REFUSE:
+            return STALLED
+        if self.t + step >= t_end - self.margin:
+            self._advance(t_end)
+            return FINISHED
+        if step <= INSTANT * fabs(self.t):
+            self.idle += 1
+            step = 0.0
+            if self.idle > 100 + 4 * self.n:
+                return STALLED
+        else:
+            self.idle = 0
+        self._choose(step)
+        self._advance(self.t + step)
+        if self.watch_flat and step > 0 and self._is_flat():
+            return FLAT
+        if self.event_pos >= 0:
+            self._change(self.event_index, self.event_side)
+            self._leave(self.event_pos, self.event_side)
+            return RUNNING
+        if self._enter(self.event_index):
+            self._change(self.event_index, FREE)
+            return RUNNING
+        return self._exchange(self.event_index)
+
+    cdef void _advance(self, double t) noexcept nogil:
+        """Log the segment that ends at t, unless it has no length, and go there."""
+        cdef int s = self.n_segments, at = self.seg_ptr[s], i
+        if t > self.t and self.record:
+            self.seg_t[s] = self.t
+            self.seg_t[s + 1] = t
+            self.seg_b0[s] = self.b0
+            self.seg_b1[s] = self.b1
+            self.seg_changes[s] = self.n_changes
+            for i in range(self.m):
+                self.log_elbow[at + i] = self.elbow[i]
+                self.log_p0[at + i] = self.p0[i]
+                self.log_p1[at + i] = self.p1[i]
+            self.seg_ptr[s + 1] = at + self.m
+            self.n_segments = s + 1
+        self.t = t
+
+    cdef void _change(self, int k, int state) noexcept nogil:
+        if self.record:
+            self.change_index[self.n_changes] = k
+            self.change_state[self.n_changes] = state
+            self.n_changes += 1
+
+    cdef void _measure(self) noexcept nogil:
+        """Scales of the slacks and the rounding noise of their slopes."""
+        cdef int i
+        cdef double sum_p = 0.0, top_p = 0.0, top_g = 0.0
+        self.size_r = 1.0
+        self.size_u = 0.0
+        for i in range(self.m):
+            sum_p += fabs(self.p1[i])
+            top_p = max(top_p, fabs(self.p1[i]), fabs(self.hi1[self.elbow[i]]), fabs(self.lo1[self.elbow[i]]))
+            self.size_u = max(self.size_u, self._upper(self.elbow[i]) - self._lower(self.elbow[i]))
+        for i in range(self.n):
+            top_g = max(top_g, fabs(self.g1[i]))
+            self.size_r = max(self.size_r, fabs(self.F0[i] + self.t * self.F1[i]))
+        self.noise_r = NOISE * (top_g + fabs(self.b1) + self.kmax * sum_p)
+        self.noise_u = NOISE * top_p
+
+    cdef double _lower(self, int i) noexcept nogil:
+        return self.lo0[i] + self.t * self.lo1[i]
+
+    cdef double _upper(self, int i) noexcept nogil:
+        return self.hi0[i] + self.t * self.hi1[i]
+
+    cdef double _first_event(self) noexcept nogil:
+        """The shortest step to an event; notes the worst slack at the present t."""
+        cdef int i, k
+        cdef double first = INFINITY, gap, rate, u, sign
+        for i in range(self.n):
+            if self.state[i] == FREE:
+                continue
+            sign = 1.0 if self.state[i] == LO else -1.0
+            gap = sign * (self.F0[i] + self.t * self.F1[i])
+            rate = sign * self.F1[i]
+            if -gap > self.violation * self.size_r:
+                self.violation = -gap / self.size_r
+            if rate < -self.noise_r:
+                first = min(first, max(gap, 0.0) / -rate)
+        for k in range(self.m):
+            i = self.elbow[k]
+            u = self.p0[k] + self.t * self.p1[k]
+            for sign in (1.0, -1.0):
+                gap = u - self._lower(i) if sign > 0 else self._upper(i) - u
+                rate = self.p1[k] - self.lo1[i] if sign > 0 else self.hi1[i] - self.p1[k]
+                if -gap > self.violation * self.size_u:
+                    self.violation = -gap / self.size_u
+                if rate < -self.noise_u:
+                    first = min(first, max(gap, 0.0) / -rate)
+        return first
+
+    cdef void _choose(self, double step) noexcept nogil:
+        """Among the events at t + step, the first under the infinitesimal tilt q + eps xi."""
+        cdef int i, k, j
+        cdef double gap, rate, u, sign, tilt, order, best = INFINITY, b2 = 0.0
+        for k in range(self.m):
+            self.p2[k] = self.xi[self.elbow[k]]
+        self._solve_bordered(&self.p2[0], 0.0, &b2)
+        for i in range(self.n):
+            if self.state[i] == FREE:
+                continue
+            sign = 1.0 if self.state[i] == LO else -1.0
+            rate = sign * self.F1[i]
+            if rate >= -self.noise_r:
+                continue
+            gap = sign * (self.F0[i] + self.t * self.F1[i]) + step * rate
+            if gap > TIE * self.size_r:
+                continue
+            tilt = b2 - self.xi[i]
+            for j in range(self.m):
+                tilt += self.columns[self.slot[j], i] * self.p2[j]
+            order = sign * tilt / -rate
+            if order < best:
+                best = order
+                self.event_index = i
+                self.event_pos = -1
+        for k in range(self.m):
+            i = self.elbow[k]
+            u = self.p0[k] + (self.t + step) * self.p1[k]
+            for sign in (1.0, -1.0):
+                rate = self.p1[k] - self.lo1[i] if sign > 0 else self.hi1[i] - self.p1[k]
+                if rate >= -self.noise_u:
+                    continue
+                gap = u - self._lower(i) - step * self.lo1[i] if sign > 0 else self._upper(i) + step * self.hi1[i] - u
+                order = sign * self.p2[k] / -rate
+                if gap <= TIE * self.size_u and order < best:
+                    best = order
+                    self.event_index = i
+                    self.event_pos = k
+                    self.event_side = LO if sign > 0 else HI
+
+    # -- degenerate places ----------------------------------------------------------------------------------------
+
+    cdef int _exchange(self, int k) noexcept nogil:
+        """Free k although it depends on E: slide along the null vector (f stays) until E loses a point or k crosses.
+
+        With phi_k = sum c_i phi_i, sum c = 1, moving u_k inwards by s and u_E by -s c changes nothing else.
+        """
+        cdef int m = self.m, i, pos, leaver = -1, side = HI if self.state[k] == LO else LO, ld = <int> self.L.shape[1]
+        cdef double inward = 1.0 if self.state[k] == LO else -1.0, reach = self._upper(k) - self._lower(k), room, u
+        cdef double* c = &self.L[m, 0]
+        factor_backward(&self.L[0, 0], m, ld, c)
+        for pos in range(m):
+            i = self.elbow[pos]
+            u = self.p0[pos] + self.t * self.p1[pos]
+            if fabs(c[pos]) <= 1e-9:
+                continue
+            room = (u - self._lower(i) if inward * c[pos] > 0 else self._upper(i) - u) / fabs(c[pos])
+            if room < reach:
+                reach = room
+                leaver = pos
+        self.idle += 1
+        if leaver < 0:
+            self._shift(k, &self.columns[m, 0], -1.0)
+            self.state[k] = side
+            self._shift(k, &self.columns[m, 0], 1.0)
+            self._change(k, side)
+            return RUNNING
+        side = LO if inward * c[leaver] > 0 else HI
+        self._change(self.elbow[leaver], side)
+        self._leave(leaver, side)
+        if not self._enter(k):
+            return STALLED
+        self._change(k, FREE)
+        return RUNNING
+
+    cdef int _extreme(self, int side, double t) noexcept nogil:
+        """The bound point of `side` whose b-limit q - g binds first: the largest of LO, the smallest of HI (-1: none)."""
+        cdef int i, found = -1
+        cdef double sign = 1.0 if side == LO else -1.0, limit, best = -INFINITY
+        for i in range(self.n):
+            if self.state[i] == side:
+                limit = sign * (self.q0[i] - self.g0[i] + t * (self.q1[i] - self.g1[i]))
+                best = max(best, limit)
+        for i in range(self.n):
+            if self.state[i] == side:
+                limit = sign * (self.q0[i] - self.g0[i] + t * (self.q1[i] - self.g1[i]))
+                if limit >= best - TIE * max(1.0, fabs(best)) and (found < 0 or sign * (self.xi[i] - self.xi[found]) > 0):
+                    found = i
+        return found
+
+    cdef int _cross_empty(self, double t_end) noexcept nogil:
+        """Nobody is free. Bounds that do not balance need a new free point at once; else b is free for a while."""
+        cdef int low, high, k
+        cdef double total = 0.0, a, slope, until = t_end if t_end < 1e300 else 1e12
+        for k in range(self.n):
+            total += fabs(self._bound1(k))
+        self.b0 = self.b1 = 0.0
+        if fabs(self.S1) > 1e-12 * total:
+            k = self._extreme(HI if self.S1 > 0 else LO, self.t)
+            self.idle += 1
+            if k < 0 or not self._enter(k):
+                return STALLED
+            self._change(k, FREE)
+            return RUNNING
+        for k in range(200):  # Newton's method from the right on the convex width of the b-interval
+            low, high = self._extreme(LO, until), self._extreme(HI, until)
+            if low < 0 or high < 0:
+                break
+            a = self.q0[low] - self.g0[low] - self.q0[high] + self.g0[high]
+            slope = self.q1[low] - self.g1[low] - self.q1[high] + self.g1[high]
+            if a + slope * until <= TIE:
+                break
+            until = max(self.t, -a / slope) if slope > 0 else self.t
+            if until == self.t:
+                low, high = self._extreme(LO, until), self._extreme(HI, until)
+                break
+        if low < 0 or high < 0 or until >= t_end - self.margin or until >= 1e12:
+            self._advance(t_end)
+            return FINISHED
+        self._advance(until)
+        self.p0[0] = self._bound0(low)
+        self.p1[0] = self._bound1(low)
+        self._enter(low)  # alone on the elbow, it depends on nothing
+        self._change(low, FREE)
+        if not self._enter(high):
+            return self._exchange(high)
+        self._change(high, FREE)
+        return RUNNING
+
+    cdef bint _is_flat(self) noexcept nogil:
+        """Is h constant over the points at the present t (u from the segment just left)?"""
+        cdef int i
+        cdef double f, low = INFINITY, high = -INFINITY, total = 0.0
+        for i in range(self.n):
+            f = self.F0[i] + self.q0[i] + self.t * (self.F1[i] + self.q1[i])
+            low = min(low, f)
+            high = max(high, f)
+            if self.state[i] != FREE:
+                total += fabs(self._bound0(i) + self.t * self._bound1(i))
+        for i in range(self.m):
+            total += fabs(self.p0[i] + self.t * self.p1[i])
+        return high - low <= LEVEL * total * self.kmax

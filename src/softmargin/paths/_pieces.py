@@ -1,0 +1,120 @@
+"""What a path is made of: stretches of the parameter on which the exact solution is known in closed form.
+
+A ``TracedPiece`` stores what the event loop logged: for every segment the elbow with its affine coefficients, and the
+list of set changes; memory is O(sum of elbow sizes), never n times the number of events. An ``AffinePiece`` stores two
+n-vectors: the solution moves along a straight line (a flat end of a weight path, the constant tail of a balance path).
+
+Both answer ``dual(t) -> (u, b)``; the problem they belong to is ``ParametricQP``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["AffinePiece", "ParametricQP", "Piece", "TracedPiece"]
+
+LO, HI, FREE = 0, 1, 2
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class ParametricQP:
+    """min 1/2 u'Ku - q'u, sum u = 0, lo0 + t lo1 <= u <= hi0 + t hi1, the Gram matrix left unsaid."""
+
+    q: Array
+    lo0: Array
+    lo1: Array
+    hi0: Array
+    hi1: Array
+
+    def reversed(self) -> ParametricQP:
+        """The same problem in the parameter -t, so that one engine that only goes up can go down."""
+        return ParametricQP(self.q, self.lo0, -self.lo1, self.hi0, -self.hi1)
+
+    def box(self, t: float) -> tuple[Array, Array]:
+        """The bounds at ``t`` (a bound that does not move stays finite at t = inf)."""
+        return _affine(self.lo0, self.lo1, t), _affine(self.hi0, self.hi1, t)
+
+
+def _affine(constant: Array, slope: Array, t: float) -> Array:
+    if np.isfinite(t):
+        return constant + t * slope
+    return np.where(slope == 0, constant, np.copysign(np.inf, slope))
+
+
+@dataclass(frozen=True)
+class TracedPiece:
+    """Segments logged by the engine in its own upward parameter ``direction * t``."""
+
+    problem: ParametricQP  # in the engine's parameter
+    direction: int
+    state: Array  # before the first segment
+    log: dict[str, Array]
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        ends = self.direction * self.log["t"][[0, -1]]
+        return float(ends.min()), float(ends.max())
+
+    @property
+    def knots(self) -> Array:
+        """Segment boundaries, ascending in t."""
+        return np.sort(self.direction * self.log["t"])
+
+    def segment(self, t: float) -> int:
+        """The segment that holds ``t``; at a boundary the one with the smaller parameter of the engine."""
+        k = int(np.searchsorted(self.log["t"], self.direction * t)) - 1
+        return min(max(k, 0), len(self.log["b0"]) - 1)
+
+    def state_in(self, segment: int) -> Array:
+        """LO, HI or FREE of every index in a segment."""
+        state = self.state.copy()
+        count = self.log["changes"][segment]
+        state[self.log["index"][:count]] = self.log["state"][:count]  # a repeated index keeps its last value
+        return state
+
+    def dual(self, t: float) -> tuple[Array, float]:
+        k, s = self.segment(t), self.direction * t
+        part = slice(self.log["ptr"][k], self.log["ptr"][k + 1])
+        state = self.state_in(k)
+        lo, hi = self.problem.box(s)
+        u = np.where(state == LO, lo, hi)
+        u[self.log["elbow"][part]] = _affine(self.log["p0"][part], self.log["p1"][part], s)
+        return u, float(_affine(self.log["b0"][k], self.log["b1"][k], s))
+
+    def events(self) -> tuple[Array, Array, Array, Array]:
+        """(t, index, state before, state after) of every set change, in the order they happened."""
+        index, after = self.log["index"], self.log["state"]
+        where = np.searchsorted(self.log["changes"], np.arange(len(index)), side="right")
+        before = np.empty_like(after)
+        order = np.argsort(index, kind="stable")
+        first = np.r_[True, index[order][1:] != index[order][:-1]] if len(index) else np.zeros(0, bool)
+        before[order] = np.where(first, self.state[index[order]], np.r_[0, after[order][:-1]][: len(order)])
+        return self.direction * self.log["t"][where], index, before, after
+
+
+@dataclass(frozen=True)
+class AffinePiece:
+    """u = u0 + t u1 with a constant intercept between two parameters."""
+
+    u0: Array
+    u1: Array
+    b: float
+    bounds: tuple[float, float]
+
+    @property
+    def knots(self) -> Array:
+        return np.array(self.bounds)
+
+    def dual(self, t: float) -> tuple[Array, float]:
+        return _affine(self.u0, self.u1, t), self.b
+
+    def events(self) -> tuple[Array, Array, Array, Array]:
+        nothing: Any = np.zeros(0, dtype=np.int32)
+        return np.zeros(0), nothing, nothing, nothing
+
+
+Piece = TracedPiece | AffinePiece
