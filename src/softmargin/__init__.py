@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from softmargin import datasets, losses, paths, penalties, plots
     from softmargin.estimators.coherence import CoherenceClassifier
     from softmargin.estimators.margin import MarginClassifier
+    from softmargin.estimators.rule_boost import RuleBoostClassifier
     from softmargin.estimators.score_calibrator import ScoreCalibrator
+    from softmargin.solvers import SeparableWarning
 
 _MODULES = ("datasets", "losses", "paths", "penalties", "plots")
 _EXPORTS: dict[str, str] = {
     "CoherenceClassifier": "softmargin.estimators.coherence",
     "MarginClassifier": "softmargin.estimators.margin",
+    "RuleBoostClassifier": "softmargin.estimators.rule_boost",
     "ScoreCalibrator": "softmargin.estimators.score_calibrator",
+    "SeparableWarning": "softmargin.solvers",
 }
 
 __version__ = _version("softmargin")

@@ -126,9 +126,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
     # -- shared mechanism ----------------------------------------------------------------------------------------
 
     def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
-        X, y = validate_data(
-            self, X, y, accept_sparse=self._sparse_formats, dtype=[np.float64, np.float32], accept_large_sparse=False
-        )
+        X, y = self._validate(X, y=y)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not np.any(weight > 0):
@@ -163,13 +161,17 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
 
     def _prediction_set(self, X: Any) -> Any:
         check_is_fitted(self)
+        return self._validate(X, reset=False)
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        """``X`` (and ``y`` if given) as the method wants them; methods that read more than numbers override it."""
         return validate_data(
             self,
             X,
-            reset=False,
             accept_sparse=self._sparse_formats,
             dtype=[np.float64, np.float32],
             accept_large_sparse=False,
+            **checks,
         )
 
     def _fit_many(self, data: TrainingSet) -> None:

@@ -3,7 +3,27 @@
 from softmargin.solvers._box_qp import BoxSolution, solve_box_qp
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._gram_rows import GramRows
+from softmargin.solvers._leveraging import SeparableWarning, correct, leverage
+from softmargin.solvers._rule_boost import UPDATES, BoostedRules, Plan, boost
+from softmargin.solvers._rule_search import SEARCHES, RuleSearch
 from softmargin.solvers._solution import Solution
 from softmargin.solvers._solve import ENGINES, solve
 
-__all__ = ["ENGINES", "BoxSolution", "Engine", "GramRows", "Solution", "solve", "solve_box_qp"]
+__all__ = [
+    "ENGINES",
+    "SEARCHES",
+    "UPDATES",
+    "BoostedRules",
+    "BoxSolution",
+    "Engine",
+    "GramRows",
+    "Plan",
+    "RuleSearch",
+    "SeparableWarning",
+    "Solution",
+    "boost",
+    "correct",
+    "leverage",
+    "solve",
+    "solve_box_qp",
+]

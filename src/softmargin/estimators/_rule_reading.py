@@ -1,0 +1,159 @@
+"""Reading a rule model: the table of rules, the scorecard in words and in SQL, and why a row got its score.
+
+With rules worth +1 or -1 the score is ``b + sum_t a_t h_t``. A scorecard says the same with points that are only given
+where a rule holds: ``(b - sum_t a_t) + sum_t 2 a_t [rule t holds]``. Contributions, text and SQL all use this form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from softmargin.estimators._base import TrainingSet
+from softmargin.expansions import Rule, cover
+
+__all__ = ["RuleReader"]
+
+
+class RuleReader:
+    """What a fitted rule model can say about itself; mixed into the classifier."""
+
+    rule_list_: list[Rule]
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    classes_: np.ndarray
+
+    def _describe(self, data: TrainingSet) -> None:
+        """Support and precision of every rule on the training rows."""
+        columns = cover(self.rule_list_, data.X)
+        total = float(data.weight.sum())
+        self.rule_support_ = columns.support(data.weight)
+        by_class = np.stack([columns.support(data.weight * (data.codes == k)) for k in range(len(self.classes_))])
+        self.rule_class_ = self._favoured()
+        hits = by_class[self.rule_class_, np.arange(len(self.rule_list_))]
+        self.rule_precision_ = hits / np.maximum(self.rule_support_, np.finfo(float).tiny)
+        self._total_weight = total
+
+    def _favoured(self) -> np.ndarray:
+        """The class each rule speaks for where it holds."""
+        if len(self.classes_) == 2:
+            return (self.coef_[0] > 0).astype(int)
+        return self.coef_.argmax(axis=0)
+
+    def _names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]  # type: ignore[attr-defined]
+
+    def _channels(self) -> list[str]:
+        """What the columns of scores are called: one score for two classes, one per class otherwise."""
+        return ["score"] if len(self.classes_) == 2 else [str(label) for label in self.classes_]
+
+    @property
+    def rules_(self) -> Any:
+        """The rules as a DataFrame, in the order they were found.
+
+        ``coefficient`` multiplies the +-1 rule and ``points`` is what the score gains where the rule holds (one
+        column per class for more than two classes); ``support`` is the (weighted) share of training rows covered and
+        ``precision`` the share of those that belong to ``class``, the class the rule speaks for.
+        """
+        check_is_fitted(self)
+        pandas = _pandas("rules_")
+        columns: dict[str, Any] = {"text": [rule.text(self._names()) for rule in self.rule_list_]}
+        if len(self.classes_) == 2:
+            columns |= {"coefficient": self.coef_[0], "points": 2 * self.coef_[0]}
+        else:
+            columns |= {f"coefficient {name}": a for name, a in zip(self._channels(), self.coef_, strict=True)}
+        columns["class"] = self.classes_[self.rule_class_]
+        columns["support"] = self.rule_support_ / self._total_weight
+        columns["precision"] = self.rule_precision_
+        return pandas.DataFrame(columns)
+
+    def explain(self, X: Any) -> Any:
+        """Why each row got its score: one line per row and rule that holds, and one for the baseline.
+
+        Returns a DataFrame with columns ``row``, ``rule`` and the contribution to each score, which sum to
+        ``decision_function`` over the lines of a row. Within a row the largest contributions come first.
+        """
+        pandas = _pandas("explain")
+        table = self._prediction_set(X)  # type: ignore[attr-defined]
+        columns = cover(self.rule_list_, table)
+        texts = [rule.text(self._names()) for rule in self.rule_list_]
+        points = 2 * self.coef_
+        order = np.argsort(-np.abs(points).max(axis=0), kind="stable")
+        lines: list[tuple[Any, ...]] = []
+        holds = np.array([columns.column(t) > 0 for t in range(len(texts))]).reshape(len(texts), len(table))
+        for row in range(len(table)):
+            lines.append((row, "(baseline)", *self._baseline()))
+            lines += [(row, texts[t], *points[:, t]) for t in order[holds[order, row]]]
+        names = ["contribution"] if len(self.classes_) == 2 else self._channels()
+        return pandas.DataFrame(lines, columns=["row", "rule", *names])
+
+    def to_text(self, digits: int = 4) -> str:
+        """The scorecard in words, largest points first."""
+        check_is_fitted(self)
+        return "\n".join(self._text_lines(digits))
+
+    def _text_lines(self, digits: int) -> Iterator[str]:
+        base, points = self._baseline(), 2 * self.coef_
+        if len(self.classes_) == 2:
+            yield f"Score for {self.classes_[1]!s} against {self.classes_[0]!s} (positive means {self.classes_[1]!s}):"
+        else:
+            yield f"Scores for {', '.join(self._channels())} (the largest wins):"
+        yield f"  {_points(base)}  to start with"
+        for t in np.argsort(-np.abs(points).max(axis=0), kind="stable"):
+            share = 100 * self.rule_support_[t] / self._total_weight
+            label, sure = self.classes_[self.rule_class_[t]], 100 * self.rule_precision_[t]
+            words = self.rule_list_[t].text(self._names(), digits)
+            yield f"  {_points(points[:, t])}  if {words}  [{share:.0f}% of cases, {sure:.0f}% of them {label!s}]"
+
+    def sql(self, table: str = "data", digits: int | None = None) -> str:
+        """The scorecard as an SQL query over ``table``: one column per score, missing values as NULL.
+
+        ``digits`` rounds the points; None keeps every digit, so that the query equals ``decision_function``.
+        """
+        check_is_fitted(self)
+        names = self._names()
+        show = repr if digits is None else lambda value: f"{value:.{digits}f}"
+        scores = []
+        for label, base, coef in zip(self._channels(), self._baseline(), self.coef_, strict=True):
+            cases = [
+                f"  + CASE WHEN {rule.sql(names)} THEN {show(float(2 * a))} ELSE 0 END"
+                for rule, a in zip(self.rule_list_, coef, strict=True)
+                if a != 0
+            ]
+            quoted = label.replace('"', '""')
+            scores.append("\n".join([f"  {show(float(base))}", *cases]) + f' AS "{quoted}"')
+        source = table.replace('"', '""')
+        return "SELECT\n" + ",\n".join(scores) + f'\nFROM "{source}"'
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """``decision_function`` of the model after 0, 1, 2, ... rounds."""
+        table = self._prediction_set(X)  # type: ignore[attr-defined]
+        columns = cover(self.rule_list_, table)
+        for intercept, coef in self._stages:  # type: ignore[attr-defined]
+            padded = np.zeros((len(coef), len(self.rule_list_)))
+            padded[:, : coef.shape[1]] = coef
+            scores = np.column_stack([b + columns.apply(a) for a, b in zip(padded, intercept, strict=True)])
+            yield scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _baseline(self) -> np.ndarray:
+        return self.intercept_ - self.coef_.sum(axis=1)
+
+
+def _points(values: np.ndarray) -> str:
+    return " ".join(f"{value:+7.2f}" for value in values)
+
+
+def _pandas(what: str) -> ModuleType:
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError(
+            f"{what} returns a DataFrame and needs pandas (pip install pandas); "
+            "to_text() and sql() say the same without it."
+        ) from None
+    return pandas

@@ -1,0 +1,352 @@
+"""Rule boosting: a short list of readable rules with signed weights, for any strictly convex loss.
+
+``f(x) = b + sum_t a_t h_t(x)``, where ``h_t = +1`` if a conjunction of at most ``max_literals`` literals holds and -1
+otherwise. Rules are found one at a time on weighted rows and leveraged for the loss (Nock & Nielsen, "On the efficient
+minimization of classification calibrated surrogates", 2008); probabilities come from the loss's own inverse link.
+"""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.validation import validate_data
+
+from softmargin.estimators._base import ClassifierBase, TrainingSet, couple
+from softmargin.estimators._rule_reading import RuleReader
+from softmargin.estimators._surrogates import TUNINGS, choose_loss, surrogates
+from softmargin.expansions import BinnedTable, Rule, RuleColumns, Table, cover, needs_table
+from softmargin.losses import Loss, NoLink
+from softmargin.losses._base import require
+from softmargin.solvers import SEARCHES, UPDATES, BoostedRules, Plan, RuleSearch, Solution, boost
+
+__all__ = ["RuleBoostClassifier"]
+
+
+class RuleBoostClassifier(RuleReader, ClassifierBase):
+    """Boosted rules over numbers, categories and missing values.
+
+    Parameters
+    ----------
+    loss : str or Loss or list of them, default="logistic"
+        Any strictly convex loss: ``"exponential"`` is real AdaBoost, ``BalancedConvex(entropy)`` any calibrated loss
+        with its own link, ``ModifiedHuber`` the squared loss extended to the line. ``"auto"``, or a list, lets
+        ``tuning`` choose.
+    n_rules : int, default=100
+        Rounds of boosting; the model has at most that many rules (a rule found again adds to its coefficient).
+    max_literals : int, default=2
+        Literals per rule: ``x <= t``, ``x > t``, ``x == v``, ``x != v``, ``x is missing``. Every other literal is false
+        on a missing value; a category not seen in training fails ``==`` and passes ``!=``.
+    update : {"corrective", "single", "cyclic"}, default="corrective"
+        Refit all coefficients after each rule; only the new one (classical boosting); or the new one with a cycle over
+        all rules every ``recur`` rounds and a refit at the end.
+    search : {"beam", "exact", "exhaustive"}, default="beam"
+        Greedy growth of the ``beam`` best partial rules; the provably best rule by branch and bound; the same by joint
+        histograms of all pairs of features.
+    beam : int, default=4
+        Width of the beam, at least 2.
+    criterion : {"edge", "exact"}, default="edge"
+        Take the rule of largest edge, or the one of 16 candidates that lowers the risk most.
+    max_bins : int, default=64
+        Thresholds per numeric feature plus one, at most 256.
+    fit_intercept : bool, default=True
+        Include the empty rule.
+    learning_rate : float, default=1.0
+        Multiplies every step; below 1 the last refit is left out.
+    smoothing : float, default=0.5
+        Weight of two pseudo-examples per rule, one right and one wrong, which keeps coefficients finite where rules
+        separate the classes. 0 is the plain algorithm, which falls back to 0.5 with a ``SeparableWarning``.
+    l1 : float, default=0.0
+        Penalty on the absolute coefficients in a last refit, which drops rules; in units of the sum of losses.
+    tuning : {"cv", "F*", "F", "E"}, default="cv"
+        How one of several losses is chosen: cross-validated Brier score; least training error of full fits; least
+        training error or largest edge round by round (``update="single"`` only). Losses are brought to a common slope.
+    early_stopping : bool, default=False
+        Stop when the loss on a held-out part has not improved for ``n_iter_no_change`` rounds, and return to the best.
+    validation_fraction : float, default=0.1
+        Size of the held-out part.
+    n_iter_no_change : int, default=10
+        Patience in rounds.
+    min_edge : float, default=1e-6
+        Stop when no rule has a larger normalised edge; 0 disables.
+    recur : int, default=10
+        Rounds between cycles of ``update="cyclic"``.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the sample weights by class.
+    tol : float, default=1e-10
+        Largest edge on the rules held at the end, and the residual of every leveraging step.
+    random_state : int, RandomState or None, default=None
+        Chooses the held-out rows and the folds.
+    n_jobs : int or None, default=None
+        Threads; None or -1 means all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    rules_ : DataFrame
+        Text, coefficient, points, support, precision of every rule.
+    rule_list_ : list of Rule
+        The rules themselves, in the order they were found.
+    coef_ : ndarray of shape (1 or n_classes, n_rules)
+        Coefficients of the +-1 rules.
+    intercept_ : ndarray of shape (1 or n_classes,)
+        Coefficients of the empty rule.
+    loss_ : Loss
+        The loss, chosen if several were given.
+    edges_ : ndarray
+        Normalised edge of each rule when it was added.
+    solution_ : Solution
+        Risk after each round and the largest edge left (``gap``).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from softmargin import RuleBoostClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = RuleBoostClassifier(n_rules=2).fit(X[y != 2], y[y != 2])
+    >>> print(model.rule_list_[0].text(model.feature_names_in_))
+    petal length (cm) <= 2.45
+    """
+
+    def __init__(
+        self,
+        loss: Any = "logistic",
+        *,
+        n_rules: int = 100,
+        max_literals: int = 2,
+        update: str = "corrective",
+        search: str = "beam",
+        beam: int = 4,
+        criterion: str = "edge",
+        max_bins: int = 64,
+        fit_intercept: bool = True,
+        learning_rate: float = 1.0,
+        smoothing: float = 0.5,
+        l1: float = 0.0,
+        tuning: str = "cv",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        min_edge: float = 1e-6,
+        recur: int = 10,
+        class_weight: Any = None,
+        tol: float = 1e-10,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.n_rules = n_rules
+        self.max_literals = max_literals
+        self.update = update
+        self.search = search
+        self.beam = beam
+        self.criterion = criterion
+        self.max_bins = max_bins
+        self.fit_intercept = fit_intercept
+        self.learning_rate = learning_rate
+        self.smoothing = smoothing
+        self.l1 = l1
+        self.tuning = tuning
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.min_edge = min_edge
+        self.recur = recur
+        self.class_weight = class_weight
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # -- the door ------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        for name, low in (("n_rules", 0), ("max_literals", 1), ("beam", 1), ("n_iter_no_change", 1), ("recur", 1)):
+            value = getattr(self, name)
+            require(isinstance(value, Integral) and value >= low, name, value, f"an integer, at least {low}")
+        bins = self.max_bins
+        require(isinstance(bins, Integral) and 2 <= bins <= 256, "max_bins", bins, "an integer from 2 to 256")
+        for name in ("smoothing", "l1", "min_edge"):
+            value = getattr(self, name)
+            require(isinstance(value, Real) and value >= 0, name, value, "a nonnegative number")
+        require(0 < self.learning_rate <= 1, "learning_rate", self.learning_rate, "above 0 and at most 1")
+        require(0 < self.tol < 1, "tol", self.tol, "between 0 and 1")
+        fraction = self.validation_fraction
+        require(0 < fraction < 1, "validation_fraction", fraction, "between 0 and 1")
+        named = {"update": UPDATES, "search": SEARCHES, "criterion": ("edge", "exact"), "tuning": TUNINGS}
+        for name, allowed in named.items():
+            require(
+                getattr(self, name) in allowed, name, getattr(self, name), f"one of {', '.join(map(repr, allowed))}"
+            )
+        bag = surrogates(self.loss)
+        if len(bag) > 1 and self.tuning in ("F", "E") and self.update != "single":
+            raise ValueError(
+                f"tuning={self.tuning!r} changes the loss from round to round and needs update='single'; "
+                f"got update={self.update!r}. Use tuning='cv' or 'F*' to choose one loss for the whole fit."
+            )
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        if not needs_table(X):
+            if getattr(self, "_kinds", None) and "y" not in checks and any(self._kinds):
+                raise ValueError(
+                    "X was a data frame with categorical columns at fit; give predict a frame with the same columns."
+                )
+            checked = super()._validate(X, ensure_all_finite="allow-nan", **checks)
+            return (Table(checked[0]), checked[1]) if "y" in checks else Table(checked)
+        y = checks.pop("y", None)
+        validate_data(self, X, skip_check_array=True, **checks)
+        if len(X) == 0 or X.shape[1] == 0:
+            raise ValueError(f"X has shape {X.shape}; at least one row and one column are needed.")
+        if y is None:
+            return Table(X, getattr(self, "_kinds", None))
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("y contains NaN or infinity; drop those rows or give them a label.")
+        return Table(X), y
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
+        self._fit_channels(data, y[None, :].astype(np.float64))
+
+    def _fit_many(self, data: TrainingSet) -> None:
+        self._fit_channels(data, np.stack([data.signs(code) for code in range(len(self.classes_))]))
+
+    def _fit_channels(self, data: TrainingSet, y: np.ndarray) -> None:
+        self._kinds = data.X.kinds
+        bag = surrogates(self.loss)
+        prefer = {"F": "error", "E": "edge"}.get(self.tuning) if len(bag) > 1 else None
+        if len(bag) > 1 and prefer is None:
+            bag = [choose_loss(self, bag, data)]
+        table, weight, held = data.X, data.weight, None
+        if self.early_stopping:
+            train, test = self._split(data)
+            held = _HeldOut(table[test], y[:, test], weight[test], self.n_iter_no_change)
+            table, y, weight = table[train], y[:, train], weight[train]
+        threads = os.cpu_count() or 1 if self.n_jobs in (None, -1) else max(1, int(self.n_jobs))
+        binned = BinnedTable.from_table(table, weight, int(self.max_bins), threads)
+        search = RuleSearch(
+            binned, max_literals=self.max_literals, search=self.search, beam=self.beam, n_threads=threads
+        )
+        watch = None if held is None else lambda model: held.worse(model, binned)
+        model = boost(search, bag, y, weight, self._plan(), prefer=prefer, watch=watch)
+        self._store(model, binned, held)
+        self._describe(data)
+
+    def _plan(self) -> Plan:
+        return Plan(
+            n_rules=int(self.n_rules),
+            update=self.update,
+            fit_intercept=self.fit_intercept,
+            learning_rate=float(self.learning_rate),
+            smoothing=float(self.smoothing),
+            min_edge=float(self.min_edge),
+            recur=int(self.recur),
+            rescore=16 if self.criterion == "exact" else 1,
+            tol=float(self.tol),
+        )
+
+    def _split(self, data: TrainingSet) -> tuple[np.ndarray, np.ndarray]:
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        splitter = StratifiedShuffleSplit(1, test_size=self.validation_fraction, random_state=seed)
+        try:
+            return next(splitter.split(np.zeros(len(data.codes)), data.codes))
+        except ValueError as error:
+            raise ValueError(
+                f"early_stopping=True cannot hold out validation_fraction={self.validation_fraction!r} of "
+                f"{len(data.codes)} rows: {error} Set early_stopping=False or change validation_fraction."
+            ) from None
+
+    def _store(self, model: BoostedRules, binned: BinnedTable, held: _HeldOut | None) -> None:
+        stage = len(model.stages) - 1 if held is None else held.best_stage
+        intercept, coef = model.stages[stage]
+        self.intercept_, self.coef_ = intercept.copy(), coef.copy()
+        self.rule_list_ = [_rule(terms, binned) for terms in model.terms[: coef.shape[1]]]
+        self._stages = model.stages[: stage + 1]
+        self.loss_ = model.losses[-1] if stage == 0 else model.losses[min(stage, len(model.losses)) - 1]
+        self.edges_ = np.array(model.edges[:stage])
+        self.n_iter_ = stage
+        solved = stage == len(model.stages) - 1 and self.update != "single" and self.learning_rate == 1
+        self.solution_ = Solution(
+            coef=self.coef_ if len(self.coef_) > 1 else self.coef_[0],
+            intercept=float(intercept[0]),
+            dual=None,
+            objective=model.risks[stage],
+            gap=model.gap,
+            n_iter=stage,
+            converged=not solved or model.gap <= self.tol,
+            certificate="largest edge on the rules held",
+            history=model.risks[: stage + 1],
+            status=model.stopped,
+        )
+
+    # -- predicting ----------------------------------------------------------------------------------------------
+
+    def _scores(self, table: Table) -> np.ndarray:
+        columns = cover(self.rule_list_, table)
+        return np.column_stack([b + columns.apply(a) for a, b in zip(self.coef_, self.intercept_, strict=True)])
+
+    def _decision(self, X: Table) -> np.ndarray:
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _probability_binary(self, X: Table) -> np.ndarray:
+        return self.loss_.probability(self._scores(X)[:, 0])
+
+    def _decision_binary(self, X: Table) -> np.ndarray:
+        return self._scores(X)[:, 0]
+
+    def _probability(self, X: Table) -> np.ndarray:
+        if len(self.classes_) == 2:
+            return super()._probability(X)
+        scores = self._scores(X)
+        return couple(self.loss_.probability(scores), scores)
+
+    def _can_estimate_probability(self) -> bool:
+        try:
+            for loss in [self.loss_] if hasattr(self, "loss_") else surrogates(self.loss):
+                loss.log_odds(0.0)
+        except NoLink:
+            return False
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+class _HeldOut:
+    """The loss on rows kept apart, and the round where it was least."""
+
+    def __init__(self, table: Table, y: np.ndarray, weight: np.ndarray, patience: int) -> None:
+        self.table, self.y, self.weight, self.patience = table, y, weight, patience
+        self.columns = RuleColumns(len(table))
+        self.best_stage, self.best_loss = 0, np.inf
+
+    def worse(self, model: BoostedRules, binned: BinnedTable) -> bool:
+        """Whether the loss has not improved for ``patience`` rounds."""
+        for terms in model.terms[self.columns.shape[1] :]:
+            self.columns.append(cover([_rule(terms, binned)], self.table).bits[0])
+        stages = [len(model.stages) - 1] if len(model.stages) > 2 else range(len(model.stages))
+        for stage in stages:
+            value = self._loss(model.losses[-1], *model.stages[stage])
+            if value < self.best_loss:
+                self.best_stage, self.best_loss = stage, value
+        return len(model.stages) - 1 - self.best_stage >= self.patience
+
+    def _loss(self, loss: Loss, intercept: np.ndarray, coef: np.ndarray) -> float:
+        padded = np.zeros((len(coef), self.columns.shape[1]))
+        padded[:, : coef.shape[1]] = coef
+        total = 0.0
+        for y, a, b in zip(self.y, padded, intercept, strict=True):
+            total += float(self.weight @ loss.value(y * (b + self.columns.apply(a))))
+        return total
+
+
+def _rule(terms: tuple[tuple[int, int, int], ...], binned: BinnedTable) -> Rule:
+    return Rule.of([binned.literal(*term) for term in terms])

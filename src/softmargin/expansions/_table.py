@@ -1,0 +1,160 @@
+"""A table of columns: what rules are written about.
+
+A rule asks one column at a time, so a table keeps columns as they are: numbers (NaN is missing) or categories (strings,
+booleans, or whatever a pandas categorical holds; None, NaN and NA are missing). A matrix, dense or sparse, is a table
+of numeric columns. Frames decide column by column:
+
+* numeric dtypes are numbers; ``bool``, ``category`` and text are categories;
+* a column of Python objects is text, booleans or numbers if all its present values are, and an error otherwise.
+
+What a column was at ``fit`` it is at ``predict``: ``kinds`` are decided once and handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+__all__ = ["Column", "Table", "needs_table"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of one feature; ``values`` is float64 for numbers and an object array for categories."""
+
+    values: np.ndarray
+    missing: np.ndarray
+    categorical: bool
+
+
+def needs_table(X: Any) -> bool:
+    """Whether ``X`` is a frame with a column that is not plainly numeric."""
+    return _is_frame(X) and any(not _plainly_numeric(_dtype(X, j)) for j in range(X.shape[1]))
+
+
+class Table:
+    """Rows of named columns, over a matrix or a data frame, without copying it.
+
+    ``kinds`` says which columns are categorical; None decides from the data.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, X: Any, kinds: Sequence[bool] | None = None, rows: np.ndarray | None = None) -> None:
+        self._source = sparse.csc_array(X) if sparse.issparse(X) else X
+        self._rows = rows
+        self._frame = _is_frame(X)
+        self.shape = (X.shape[0] if rows is None else len(rows), X.shape[1])
+        self.kinds = list(kinds) if kinds is not None else [self._is_categorical(j) for j in range(X.shape[1])]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: np.ndarray) -> Table:
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        return Table(self._source, self.kinds, rows if self._rows is None else self._rows[rows])
+
+    def column(self, j: int) -> Column:
+        """Feature ``j`` of the rows of this table."""
+        raw = self._raw(j)
+        if self.kinds[j]:
+            return _categories(raw, self._name(j))
+        values = _numbers(raw, self._name(j))
+        return Column(values, np.isnan(values), False)
+
+    def _raw(self, j: int) -> np.ndarray:
+        if self._frame:
+            series = self._source.iloc[:, j] if hasattr(self._source, "iloc") else self._source[:, j]
+            raw = _to_numpy(series)
+        elif sparse.issparse(self._source):
+            first, last = self._source.indptr[j : j + 2]
+            raw = np.zeros(self._source.shape[0])
+            raw[self._source.indices[first:last]] = self._source.data[first:last]
+        else:
+            raw = self._source[:, j]
+        return raw if self._rows is None else raw[self._rows]
+
+    def _name(self, j: int) -> str:
+        return repr(list(self._source.columns)[j]) if self._frame else str(j)
+
+    def _is_categorical(self, j: int) -> bool:
+        if not self._frame or _plainly_numeric(_dtype(self._source, j)):
+            return False
+        dtype = str(_dtype(self._source, j)).lower()
+        if dtype.startswith(("date", "time", "duration", "period")):
+            raise ValueError(
+                f"Column {self._name(j)} holds dates or times ({dtype}); rules compare numbers and categories. "
+                "Convert it to a number (for example days since a fixed date) first."
+            )
+        if dtype.startswith(("categor", "enum", "bool")):
+            return True
+        return _object_kind(self._raw(j), self._name(j)) != "number"
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "dtypes") and not sparse.issparse(X)
+
+
+def _dtype(X: Any, j: int) -> Any:
+    return X.dtypes.iloc[j] if hasattr(X, "iloc") else X.dtypes[j]
+
+
+def _plainly_numeric(dtype: Any) -> bool:
+    name = str(dtype).lower()
+    return name.startswith(("int", "uint", "float", "sparse[float", "sparse[int")) or name == "decimal"
+
+
+def _to_numpy(series: Any) -> np.ndarray:
+    values = series.to_numpy()
+    return values if values.dtype.kind in "fiub" else values.astype(object)
+
+
+def _is_missing(values: np.ndarray) -> np.ndarray:
+    """None, NaN, NaT and NA are the values that do not equal themselves, or that have no truth value."""
+    if values.dtype.kind != "O":
+        return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+    unlike = np.fromiter((v is None or type(v).__name__ in ("NAType", "NaTType") for v in values), bool, len(values))
+    unlike |= np.fromiter((isinstance(v, float) and v != v for v in values), bool, len(values))
+    return unlike
+
+
+def _object_kind(values: np.ndarray, name: str) -> str:
+    present = values[~_is_missing(values)]
+    kinds = {_kind(v) for v in present}
+    if len(kinds) > 1 or not kinds <= {"text", "boolean", "number"}:
+        raise ValueError(
+            f"Column {name} mixes {' and '.join(sorted(kinds))} values; rules need one kind per column. "
+            "Convert it to a single type (all text, all numbers or all booleans, None where missing)."
+        )
+    return kinds.pop() if kinds else "text"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, (bool, np.bool_)):
+        return "boolean"
+    return "number" if isinstance(value, (int, float, np.number)) else type(value).__name__
+
+
+def _numbers(raw: np.ndarray, name: str) -> np.ndarray:
+    if raw.dtype.kind == "O":
+        raw = np.where(_is_missing(raw), np.nan, raw)
+    try:
+        values = np.ascontiguousarray(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        seen = next(v for v in raw if not isinstance(v, (int, float, np.number)))
+        raise ValueError(f"Column {name} is numeric, but holds {seen!r}; give numbers or missing values.") from None
+    if np.isinf(values).any():
+        raise ValueError(f"Column {name} contains infinity; replace it by a large finite number or a missing value.")
+    return values
+
+
+def _categories(raw: np.ndarray, name: str) -> Column:
+    missing = _is_missing(raw)
+    return Column(raw.astype(object), missing, True)
