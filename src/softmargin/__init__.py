@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softmargin import datasets, losses, paths, penalties, plots
     from softmargin.estimators.coherence import CoherenceClassifier
+    from softmargin.estimators.composite_least_squares import CompositeLeastSquaresClassifier
     from softmargin.estimators.margin import MarginClassifier
     from softmargin.estimators.rule_boost import RuleBoostClassifier
     from softmargin.estimators.score_calibrator import ScoreCalibrator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _MODULES = ("datasets", "losses", "paths", "penalties", "plots")
 _EXPORTS: dict[str, str] = {
     "CoherenceClassifier": "softmargin.estimators.coherence",
+    "CompositeLeastSquaresClassifier": "softmargin.estimators.composite_least_squares",
     "MarginClassifier": "softmargin.estimators.margin",
     "RuleBoostClassifier": "softmargin.estimators.rule_boost",
     "ScoreCalibrator": "softmargin.estimators.score_calibrator",

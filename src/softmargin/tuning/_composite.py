@@ -1,0 +1,109 @@
+"""Choosing the mix and the penalty of composite least squares from the training rows alone.
+
+Leave-one-out scores are a closed form, so a whole grid costs little more than a fit at ``mix = 1/2`` and one set of
+class factorisations per grid point otherwise. The criterion is computed from the probabilities those scores give:
+
+* ``"brier"`` (default): mean of ``sum_j (P_j - 1{y = j})^2``; bounded, so no single row decides;
+* ``"log_loss"``: mean of ``-log P_y``, with ``P`` floored at ``1 / (2 n)``: n rows cannot vouch for less;
+* ``"error"``: share of rows misclassified;
+* ``"gcv"``: generalised cross-validation of the squared residuals; comparable within one mix only.
+
+A row without a leave-one-out fit counts as fully wrong. Ties go to the strongest penalty. Sample weights are counts
+here: a row of weight three is left out three times, one unit each, exactly as if it had been given three times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.probability._composite import least_squares_probability
+from softmargin.solvers._composite_least_squares import ClassMoments, LeaveOneOut, leave_one_out
+from softmargin.solvers._composite_spectrum import Spectrum, half_path
+
+__all__ = ["CRITERIA", "CompositeGrid", "tune_composite"]
+
+Array = NDArray[np.floating[Any]]
+
+CRITERIA = ("brier", "log_loss", "error", "gcv")
+
+
+@dataclass
+class CompositeGrid:
+    """The criterion ``values`` (mixes, Cs) and where it is smallest."""
+
+    mixes: Array
+    Cs: Array
+    values: Array
+    criterion: str
+
+    @property
+    def best(self) -> tuple[float, float]:
+        """``(mix, C)`` of the smallest criterion; the smallest ``C`` among equals."""
+        lowest = self.values.min()
+        close = self.values <= lowest + 1e-12 * max(abs(lowest), 1e-300)
+        column = int(np.flatnonzero(close.any(axis=0))[np.argmin(self.Cs[close.any(axis=0)])])
+        row = int(np.flatnonzero(close[:, column])[0])
+        return float(self.mixes[row]), float(self.Cs[column])
+
+
+def tune_composite(
+    spectrum: Spectrum,
+    codes: NDArray[np.intp],
+    weight: Array,
+    counts: Array,
+    n_classes: int,
+    mixes: Array,
+    Cs: Array | int,
+    criterion: str,
+    rescale: str,
+) -> CompositeGrid:
+    """Evaluate the criterion on the grid; ``Cs`` may be a number of values, spread around the scale of the data.
+
+    ``counts`` are the weights without class weights: a row that counts for several is left out once for each.
+    """
+    if isinstance(Cs, (int, np.integer)):
+        unit = spectrum.trace if spectrum.trace > 0 else 1.0
+        Cs = 1 / (2 * unit * np.logspace(1, -6, int(Cs)))
+    Cs = np.asarray(Cs, dtype=np.float64)
+    lams = 1 / (2 * Cs)
+    removed = weight * np.minimum(1, 1 / counts)
+    n_rows = float(counts.sum())
+    values = np.empty((len(mixes), len(Cs)))
+    for row, mix in enumerate(mixes):
+        if mix == 0.5:
+            fits = half_path(spectrum, codes, weight, n_classes, lams, removed=removed, n_rows=n_rows)
+        else:
+            mode = "free" if spectrum.free else "none"
+            moments = ClassMoments(spectrum.features, codes, weight, n_classes, mode)
+            fits = (leave_one_out(moments, mix, lam, removed=removed, n_rows=n_rows) for lam in lams)
+        values[row] = [_score(fit, codes, weight, n_rows, mix, criterion, rescale) for fit in fits]
+    return CompositeGrid(np.asarray(mixes), Cs, values, criterion)
+
+
+def _score(
+    fit: LeaveOneOut, codes: NDArray[np.intp], weight: Array, n_rows: float, mix: float, criterion: str, rescale: str
+) -> float:
+    if criterion == "gcv":
+        return fit.gcv
+    known = np.isfinite(fit.scores).all(axis=1)
+    scores, own = fit.scores, codes
+    if not known.all():
+        scores, own = scores[known], codes[known]
+    rows = np.arange(len(own))
+    cost = np.full(len(codes), 1.0)
+    if criterion == "error":
+        cost[known] = scores.argmax(axis=1) != own
+        return float(weight @ cost / weight.sum())
+    P = least_squares_probability((scores.shape[1] - 1) * scores, mix, rescale)
+    if criterion == "brier":
+        cost *= 2
+        cost[known] = np.einsum("ij,ij->i", P, P) - 2 * P[rows, own] + 1
+    else:
+        floor = 1 / (2 * max(n_rows, 1.0))
+        cost *= -np.log(floor)
+        cost[known] = -np.log(np.maximum(P[rows, own], floor))
+    return float(weight @ cost / weight.sum())
