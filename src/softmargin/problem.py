@@ -8,8 +8,10 @@ offsets ``o_i`` and an unpenalised intercept ``b``. It knows how to measure itse
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +27,50 @@ Array = NDArray[np.floating[Any]]
 _CHUNK = 1 << 15  # margins evaluated at once: the temporaries of a loss stay in cache
 
 
-class DataTerm(NamedTuple):
-    """The data part of the objective at given margins, with its first two derivatives in each margin."""
+class DataTerm:
+    """The data part of the objective at given margins, with its first two derivatives in each margin.
 
-    cost: float
-    slope: Array
-    curvature: Array
+    Each is computed when first asked for, because a step with a known Hessian needs slopes alone; asking for the
+    curvature brings all three, which a loss can compute together for less. The margins must not change meanwhile.
+    """
+
+    def __init__(self, problem: Problem, margins: Array) -> None:
+        self._problem, self._margins = problem, margins
+
+    @cached_property
+    def cost(self) -> float:
+        """``sum w phi(u) + t u``."""
+        return self._problem.cost(self._margins)
+
+    @cached_property
+    def slope(self) -> Array:
+        """``w phi'(u) + t``."""
+        slope = np.empty(len(self._margins))
+        for part in self._chunks():
+            np.multiply(self._problem.weights[part], self._problem.loss.slope(self._margins[part]), out=slope[part])
+        return self._tilted(slope)
+
+    @cached_property
+    def curvature(self) -> Array:
+        """``w phi''(u)``."""
+        cost, slope, curvature = 0.0, np.empty(len(self._margins)), np.empty(len(self._margins))
+        for part in self._chunks():
+            value, d1, d2 = self._problem.loss.evaluate(self._margins[part])
+            weights = self._problem.weights[part]
+            cost += float(weights @ value)
+            np.multiply(weights, d1, out=slope[part])
+            np.multiply(weights, d2, out=curvature[part])
+        tilt = self._problem.tilt
+        self.__dict__.setdefault("cost", cost if tilt is None else cost + float(tilt @ self._margins))
+        self.__dict__.setdefault("slope", self._tilted(slope))
+        return curvature
+
+    def _chunks(self) -> Iterator[slice]:
+        n = len(self._margins)
+        return (slice(first, min(first + _CHUNK, n)) for first in range(0, n, _CHUNK))
+
+    def _tilted(self, slope: Array) -> Array:
+        return slope if self._problem.tilt is None else slope + self._problem.tilt
 
 
 @dataclass(frozen=True)
@@ -61,20 +101,10 @@ class Problem:
         return total if self.tilt is None else total + float(self.tilt @ margins)
 
     def evaluate(self, margins: Array) -> DataTerm:
-        """``sum w phi(u) + t u`` and its derivatives ``w phi'(u) + t`` and ``w phi''(u)``."""
-        n = len(margins)
-        cost, slope, curvature = 0.0, np.empty(n), np.empty(n)
-        for first in range(0, n, _CHUNK):
-            part = slice(first, min(first + _CHUNK, n))
-            value, d1, d2 = self.loss.evaluate(margins[part])
-            weights = self.weights[part]
-            cost += float(weights @ value)
-            np.multiply(weights, d1, out=slope[part])
-            np.multiply(weights, d2, out=curvature[part])
-        if self.tilt is not None:
-            cost += float(self.tilt @ margins)
-            slope += self.tilt
-        return DataTerm(cost, slope, curvature)
+        """``sum w phi(u) + t u`` and its derivatives ``w phi'(u) + t`` and ``w phi''(u)``, all at once."""
+        term = DataTerm(self, margins)
+        _ = term.curvature
+        return term
 
     def objective(self, coef: Array, intercept: float) -> float:
         """The whole objective at the given point."""
@@ -84,14 +114,17 @@ class Problem:
         """The same problem under another loss."""
         return replace(self, loss=loss)
 
-    def take(self, rows: NDArray[np.intp]) -> Problem:
-        """The problem on some of the rows, weighted up to stand for all of them."""
-        scale = float(self.weights.sum() / self.weights[rows].sum())
+    def scaled(self, factor: float) -> Problem:
+        """The same problem with ``factor`` times the weight on its data."""
+        return replace(self, weights=self.weights * factor, tilt=None if self.tilt is None else self.tilt * factor)
+
+    def take(self, rows: NDArray[np.intp], times: Array) -> Problem:
+        """The problem on some of the rows, each standing for ``times`` rows of its kind."""
         return replace(
             self,
             expansion=self.expansion.take(rows),
             y=self.y[rows],
-            weights=self.weights[rows] * scale,
-            tilt=None if self.tilt is None else self.tilt[rows] * scale,
+            weights=self.weights[rows] * times,
+            tilt=None if self.tilt is None else self.tilt[rows] * times,
             offset=None if self.offset is None else self.offset[rows],
         )

@@ -45,6 +45,10 @@ class Expansion(Protocol):
         """``Phi' diag(weights) Phi`` for nonnegative weights; rows of zero weight cost nothing."""
         ...
 
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        """``Phi' diag(weights) Phi`` and ``Phi' weights`` in one pass over the data."""
+        ...
+
     def outer(self) -> Array:
         """``Phi Phi'`` for features, the Gram matrix itself for kernel columns: the inner products of the rows."""
         ...

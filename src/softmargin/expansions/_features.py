@@ -68,16 +68,21 @@ class DenseFeatures(_Features):
             raise ValueError(f"X must have two dimensions; got {self.X.ndim}.")
 
     def gram(self, weights: Array) -> Array:
+        return self.moments(weights)[0]
+
+    def moments(self, weights: Array) -> tuple[Array, Array]:
         n, p = self.shape
-        total = np.zeros((p, p))
+        second, first = np.zeros((p, p)), np.zeros(p)
+        roots = np.sqrt(weights).astype(self.dtype, copy=False)
         for rows in row_blocks(n, p * self.X.itemsize):
-            block, w = self.X[rows], weights[rows]
-            used = np.flatnonzero(w)
-            if len(used) < len(w):
-                block, w = block[used], w[used]
-            scaled = block * np.sqrt(w)[:, None].astype(self.dtype, copy=False)
-            total += scaled.T @ scaled
-        return total
+            block, root = self.X[rows], roots[rows]
+            used = np.flatnonzero(root)
+            if len(used) < len(root):
+                block, root = block[used], root[used]
+            scaled = block * root[:, None]
+            second += scaled.T @ scaled
+            first += scaled.T @ root
+        return second, first
 
     def outer(self) -> Array:
         n, p = self.shape
@@ -127,6 +132,9 @@ class SparseFeatures(_Features):
         rows = self.by_row if len(used) == len(weights) else self.by_row[used]
         scaled = rows.multiply(np.sqrt(weights[used])[:, None].astype(self.dtype, copy=False)).tocsr()
         return (scaled.T @ scaled).toarray().astype(np.float64, copy=False)
+
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        return self.gram(weights), self.transpose(weights)
 
     def outer(self) -> Array:
         return (self.by_row @ self.by_row.T).toarray().astype(np.float64, copy=False)

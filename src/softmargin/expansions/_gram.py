@@ -87,6 +87,9 @@ class KernelColumns:
     def gram(self, weights: Array) -> Array:
         return DenseFeatures(self.K).gram(weights)
 
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        return DenseFeatures(self.K).moments(weights)
+
     def outer(self) -> Array:
         return self.K
 

@@ -4,7 +4,7 @@ With ``g = y (w phi'(u) + tilt)`` the derivative of the data term in each score 
 has the Newton system
 
     features:  (Phi'W Phi + ridge I) dbeta + Phi'W 1 db = -(ridge beta + Phi'g),   1'W Phi dbeta + 1'W 1 db = -1'g
-    kernels:   (ridge I + W K) beta_new = W(f - b_new) - g,   1' beta_new = 0
+    kernels:   (ridge I + W K) dbeta + W 1 db = -(ridge beta + g),                 1'(beta + dbeta) = 0.
 
 The kernel form never inverts ``K``: with ``S = W^(1/2)`` and ``B = I + S K S / ridge``,
 ``(ridge I + W K)^(-1) r = (r - S B^(-1) S K r / ridge) / ridge``, and only rows with curvature enter ``B``. Features
@@ -12,7 +12,8 @@ with more columns than rows use the kernel form with ``K = Phi Phi'``.
 
 Certificate. Once the intercept is optimal, the slopes are dual feasible and Fenchel-Young holds with equality, whatever
 the loss: the duality gap is ``|ridge beta + Phi'g|^2 / (2 ridge)``, for kernels ``r'K r / (2 ridge)`` with
-``r = ridge beta + g``.
+``r = ridge beta + g``. A geometry keeps the residual it certified, because the next step starts from it, and the last
+factor, because steps with a stale Hessian still descend and cost little.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from softmargin.expansions import Expansion
+from softmargin.solvers._solution import Solution
 
 __all__ = ["FeatureGeometry", "Geometry", "KernelGeometry", "Step"]
 
 Array = NDArray[np.floating[Any]]
+Rows = NDArray[np.intp]
 
 
 class Step(NamedTuple):
@@ -41,99 +44,160 @@ class Step(NamedTuple):
 class Geometry(Protocol):
     """The questions Newton's method asks."""
 
-    def quadratic(self, coef: Array, other_coef: Array, other_scores: Array) -> float:
-        """The inner product of two coefficient vectors in the ridge norm, given the scores of the second."""
+    size: int
+    reach: float  # the squared norm of a typical row in units of the ridge; 0 where huge weights do no harm
+    patience: float  # a stale factor is kept while each step brings the gap below this fraction of the last
+
+    def coef_of(self, start: Solution) -> Array:
+        """The coefficients of a solution, in this geometry."""
+        ...
+
+    def scores(self, coef: Array) -> Array:
+        """``Phi beta``."""
+        ...
+
+    def inner(self, coef: Array, other: Array, other_scores: Array) -> float:
+        """The inner product of the ridge norm, given the scores of the second vector."""
         ...
 
     def gap(self, coef: Array, scores: Array, g: Array) -> float:
         """The duality gap, for an optimal intercept."""
         ...
 
-    def step(self, coef: Array, scores: Array, intercept: float, g: Array, W: Array) -> Step:
-        """The Newton direction."""
+    def factor(self, W: Array) -> None:
+        """Prepare steps for the curvatures ``W``."""
+        ...
+
+    def step(self, coef: Array, g: Array, gap: float) -> Step:
+        """The direction from the point certified last, to an accuracy worth its relative gap."""
+        ...
+
+    def take(self, rows: Rows) -> Geometry:
+        """The geometry of some of the rows."""
+        ...
+
+    def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
+        """The coefficients, on all rows, of a fit on some of them; its factor is adopted where it applies."""
         ...
 
 
 class FeatureGeometry:
     """Cholesky of the ``p x p`` Hessian."""
 
+    patience = 0.02
+    reach = 0.0
+
     def __init__(self, expansion: Expansion, ridge: float, fit_intercept: bool) -> None:
         self.expansion, self.ridge, self.fit_intercept = expansion, ridge, fit_intercept
-        self._residual = np.zeros(expansion.shape[1])
+        self.size = expansion.shape[1]
 
-    def quadratic(self, coef: Array, other_coef: Array, other_scores: Array) -> float:
-        return float(coef @ other_coef)
+    def coef_of(self, start: Solution) -> Array:
+        return np.array(start.coef, dtype=np.float64)
+
+    def scores(self, coef: Array) -> Array:
+        return self.expansion.apply(coef)
+
+    def inner(self, coef: Array, other: Array, other_scores: Array) -> float:
+        return float(coef @ other)
 
     def gap(self, coef: Array, scores: Array, g: Array) -> float:
-        self._residual = self.ridge * coef + self.expansion.transpose(g)
-        return float(self._residual @ self._residual) / (2 * self.ridge)
+        self.residual = self.ridge * coef + self.expansion.transpose(g)
+        return float(self.residual @ self.residual) / (2 * self.ridge)
 
-    def step(self, coef: Array, scores: Array, intercept: float, g: Array, W: Array) -> Step:
-        hessian = self.expansion.gram(W)
+    def factor(self, W: Array) -> None:
+        hessian, self.border = self.expansion.moments(W)
         hessian[np.diag_indices_from(hessian)] += self.ridge
-        border = self.expansion.transpose(W) if self.fit_intercept else None
-        factor = _cholesky(hessian)
-        dcoef, dintercept = -linalg.cho_solve(factor, self._residual), 0.0
-        if border is not None:
-            shadow = linalg.cho_solve(factor, border)
-            rest = float(W.sum()) - float(border @ shadow)
-            if rest > 0:
-                dintercept = -(float(g.sum()) + float(border @ dcoef)) / rest
-                dcoef -= dintercept * shadow
+        self.cholesky = _cholesky(hessian)
+        self.shadow = linalg.cho_solve(self.cholesky, self.border, check_finite=False)
+        self.bend = float(W.sum()) - float(self.border @ self.shadow)
+
+    def step(self, coef: Array, g: Array, gap: float) -> Step:
+        dcoef, dintercept = -linalg.cho_solve(self.cholesky, self.residual, check_finite=False), 0.0
+        if self.fit_intercept and self.bend > 0:
+            dintercept = -(float(g.sum()) + float(self.border @ dcoef)) / self.bend
+            dcoef -= dintercept * self.shadow
         return Step(dcoef, dintercept, self.expansion.apply(dcoef))
+
+    def take(self, rows: Rows) -> FeatureGeometry:
+        return FeatureGeometry(self.expansion.take(rows), self.ridge, self.fit_intercept)
+
+    def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
+        if isinstance(part, FeatureGeometry):
+            self.cholesky, self.border, self.shadow, self.bend = part.cholesky, part.border, part.shadow, part.bend
+        return coef
 
 
 class KernelGeometry:
     """Cholesky of ``I + S K S / ridge`` on the rows with curvature."""
 
+    patience = 0.3
+
     def __init__(self, K: Array, ridge: float, fit_intercept: bool) -> None:
         self.K, self.ridge, self.fit_intercept = K, ridge, fit_intercept
+        self.size = len(K)
+        self.reach = float(np.diagonal(K).mean()) / ridge
 
-    def quadratic(self, coef: Array, other_coef: Array, other_scores: Array) -> float:
+    def coef_of(self, start: Solution) -> Array:
+        # the signed dual point is ridge times the coefficients, and exists for features as well
+        dual = start.coef if start.dual is None else start.dual / self.ridge
+        return np.array(start.coef if len(start.coef) == self.size else dual, dtype=np.float64)
+
+    def scores(self, coef: Array) -> Array:
+        return (self.K @ coef.astype(self.K.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def inner(self, coef: Array, other: Array, other_scores: Array) -> float:
         return float(coef @ other_scores)
 
     def gap(self, coef: Array, scores: Array, g: Array) -> float:
-        residual = self.ridge * coef + g
-        return max(float(residual @ (self.ridge * scores + self._product(g))), 0.0) / (2 * self.ridge)
+        self.residual = self.ridge * coef + g
+        self.image = self.ridge * scores + self.scores(g)  # K residual
+        return max(float(self.residual @ self.image), 0.0) / (2 * self.ridge)
 
-    def step(self, coef: Array, scores: Array, intercept: float, g: Array, W: Array) -> Step:
-        active = np.flatnonzero(W)
-        root = np.sqrt(W[active])
-        B = self.K[np.ix_(active, active)] if len(active) < len(W) else self.K
-        B = B * root[:, None] * (root / self.ridge)
+    def factor(self, W: Array) -> None:
+        self.active = np.flatnonzero(W)
+        self.root = np.sqrt(W[self.active])
+        B = np.array(self.K if len(self.active) == self.size else self.K[np.ix_(self.active, self.active)], np.float64)
+        B *= self.root[:, None]
+        B *= self.root / self.ridge
         B[np.diag_indices_from(B)] += 1.0
-        factor = _cholesky(B)
-
-        def inverse(r: Array) -> Array:
-            image = self._product(r)[active] * root / self.ridge
-            out = r.copy()
-            out[active] -= root * linalg.cho_solve(factor, image)
-            return out / self.ridge
-
-        target = inverse(W * scores - g)
-        dintercept = 0.0
+        self.cholesky = _cholesky(B)
         if self.fit_intercept:
-            # W(f - b_new) - g with f = scores + intercept: solve for the change of the intercept
-            shadow = inverse(W)
-            total = float(shadow.sum())
-            if total > 0:
-                dintercept = float(target.sum()) / total
-                target -= dintercept * shadow
-        dcoef = target - coef
-        return Step(dcoef, dintercept, self._product(dcoef))
+            self.shadow = self._solve(W, self.scores(W))
 
-    def _product(self, r: Array) -> Array:
-        return (self.K @ r.astype(self.K.dtype, copy=False)).astype(np.float64, copy=False)
+    def _solve(self, r: Array, image: Array) -> Array:
+        """``(ridge I + W K)^(-1) r``, given ``image = K r``."""
+        out = r.copy()
+        inner = image[self.active] * self.root / self.ridge
+        out[self.active] -= self.root * linalg.cho_solve(self.cholesky, inner, check_finite=False)
+        return out / self.ridge
+
+    def step(self, coef: Array, g: Array, gap: float) -> Step:
+        dcoef, dintercept = -self._solve(self.residual, self.image), 0.0
+        total = float(self.shadow.sum()) if self.fit_intercept else 0.0
+        if total > 0:
+            dintercept = (float(coef.sum()) + float(dcoef.sum())) / total
+            dcoef -= dintercept * self.shadow
+        return Step(dcoef, dintercept, self.scores(dcoef))
+
+    def take(self, rows: Rows) -> KernelGeometry:
+        return KernelGeometry(self.K[np.ix_(rows, rows)], self.ridge, self.fit_intercept)
+
+    def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
+        full = np.zeros(self.size)
+        full[rows] = coef
+        return full
 
 
 def _cholesky(A: Array) -> tuple[Array, bool]:
-    """A Cholesky factor, with the smallest diagonal shift that rounding asks for."""
-    shift, scale = 0.0, float(np.abs(np.diagonal(A)).max(initial=0.0))
-    while True:
-        try:
-            shifted = A if shift == 0 else A + shift * np.eye(len(A))
-            return linalg.cho_factor(shifted, lower=True, check_finite=False)
-        except linalg.LinAlgError:
-            shift = max(10 * shift, 1e-15 * scale)
-            if not np.isfinite(shift) or shift > scale:
-                raise
+    """The Cholesky factor of a symmetric matrix, made in its place, with the smallest shift that rounding asks for."""
+    work = A.T
+    diagonal = A.diagonal().copy()
+    for shift in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
+        if shift > 0:  # a failed attempt leaves the strict upper triangle as it was
+            upper = np.triu(work, 1)
+            work[...] = upper + upper.T
+            np.fill_diagonal(work, diagonal + shift * diagonal.max())
+        factor, failed = linalg.lapack.dpotrf(work, lower=1, clean=0, overwrite_a=1)
+        if not failed:
+            return factor, True
+    raise linalg.LinAlgError("The Hessian is not positive definite: X or the kernel matrix is not finite or too large.")

@@ -69,9 +69,8 @@ class Iterate:
 
     def settle(self, term: DataTerm) -> None:
         """Accept a data term at ``margins`` and make the intercept optimal."""
-        shift, self.term = center(self.problem, self.margins, term)
+        shift, self.margins, self.term = center(self.problem, self.margins, term)
         self.intercept += shift
-        self.margins = self.margins + shift * self.problem.y
         self.g = self.problem.y * self.term.slope
 
     def penalty(self) -> float:
