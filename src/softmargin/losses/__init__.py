@@ -3,8 +3,10 @@
 from softmargin.losses._balanced import BalancedConvex
 from softmargin.losses._base import Kink, Loss, Majorizer, NoLink
 from softmargin.losses._bianco_yohai import BiancoYohai, CrouxHaesbroeck
+from softmargin.losses._check import LossReport, check_loss
 from softmargin.losses._coherence import Coherence
 from softmargin.losses._convex import Exponential, LeastSquares, Logistic, PowerMargin
+from softmargin.losses._custom import make_loss
 from softmargin.losses._entropy import Entropy, Gini, LogEntropy, Matsushita, PowerEntropy
 from softmargin.losses._likelihood import Copas, Pregibon
 from softmargin.losses._permissible import CustomEntropy
@@ -27,6 +29,9 @@ __all__ = [
     "NoLink",
     "available",
     "get",
+    "make_loss",
+    "check_loss",
+    "LossReport",
     "Logistic",
     "Exponential",
     "LeastSquares",

@@ -1,18 +1,4 @@
-"""Redescending losses: squared hinges whose pull fades for points far on the wrong side.
-
-With residual ``s = (1 - u)_+`` and ``z = (s / sigma)^2`` each is ``phi(s) = g(s^2)`` with ``g`` concave, so that
-
-    phi(s) = min over w in [0, 1] of  w s^2 + sigma^2 rho(w),      attained at the weight  w = g'(s^2) = phi'(s) / (2s)
-
-and a squared-hinge fit with those weights majorises the loss (half-quadratic form). The slope is ``-2 s w`` and the
-curvature ``2 h`` with ``h = w + 2 z dw/dz``. All satisfy ``phi(s) ~ s^2`` at 0 and tend to the squared hinge as
-``sigma`` grows (``sigma=inf`` is allowed). The minimiser at probability ``p`` solves
-
-    logit p = 2 artanh f + log w(1 + f) - log w(1 - f),
-
-which is increasing in ``f``, and hence a probability, only when the loss is convex at ``u = 0``: from a threshold of
-``sigma`` on. Below it the minimiser jumps at ``p = 1/2`` and the score carries the class alone.
-"""
+"""The redescending losses: members of the half-quadratic family, from the squared hinge to Welsch."""
 
 from __future__ import annotations
 
@@ -20,111 +6,19 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import logit
 
-from softmargin.losses._base import Array, Loss, Majorizer, NoLink, elementwise, floating, require
+from softmargin.losses._base import Array, require
+from softmargin.losses._half_quadratic import HalfQuadratic
 from softmargin.losses._invert import solve_increasing
-from softmargin.losses._piecewise import SquaredHinge
 
-__all__ = ["Cauchy", "GemanMcClure", "GeneralRobust", "HalfQuadratic", "TanhHinge", "Welsch"]
+__all__ = ["Cauchy", "GemanMcClure", "GeneralRobust", "TanhHinge", "Welsch"]
 
 
-class HalfQuadratic(Loss):
-    """What the redescending losses share; each supplies four functions of ``z = (s / sigma)^2``.
-
-    ``_ratio`` is ``phi / s^2`` for ``z <= 1``, ``_scaled`` is ``phi / sigma^2`` beyond, ``_log_weight`` is ``log w``
-    and ``_fade`` is ``h / w``.
-    """
-
-    sigma: float
-
-    family = "robust"
-    convex = False
-
-    def __post_init__(self) -> None:
-        require(self.sigma > 0, "sigma", self.sigma, "in (0, inf]")
-
-    @property
-    def link_threshold(self) -> float:
-        """The least ``sigma`` at which scores determine probabilities."""
-        raise NotImplementedError
-
-    @property
-    def curvature_bound(self) -> float:
-        return 2.0
-
-    def weight(self, u: ArrayLike) -> Array:
-        """The weight in [0, 1] of a point at margin ``u`` in the equivalent squared-hinge fit."""
-        return elementwise(lambda a: np.exp(self._log_weight(self._z(np.maximum(1 - a, 0)))), u)
-
-    def majorize(self, u: ArrayLike) -> Majorizer:
-        """The squared hinge with this loss's weights: it touches at ``u`` and lies above everywhere."""
-        u = floating(u)
-        weights = np.asarray(self.weight(u))
-        constant = self.value(u) - weights * np.square(np.maximum(1 - u, 0))
-        return Majorizer(SquaredHinge(), weights, np.zeros_like(u), np.asarray(constant))
-
-    def _z(self, residual: Array) -> Array:
-        cap = math.sqrt(np.finfo(residual.dtype).max) / 2
-        return np.square(np.minimum(residual / self.sigma, cap))
-
-    def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
-        residual = np.maximum(1 - u, 0)
-        z = self._z(residual)
-        weight = np.exp(self._log_weight(z))
-        curvature = np.where(u < 1, 2 * self._bent(z, weight), 0).astype(u.dtype)
-        return self._cost(residual, z), -2 * residual * weight, curvature
-
-    def _value(self, u: Array) -> Array:
-        residual = np.maximum(1 - u, 0)
-        return self._cost(residual, self._z(residual))
-
-    def _slope(self, u: Array) -> Array:
-        residual = np.maximum(1 - u, 0)
-        return -2 * residual * np.exp(self._log_weight(self._z(residual)))
-
-    def _curvature(self, u: Array) -> Array:
-        z = self._z(np.maximum(1 - u, 0))
-        return np.where(u < 1, 2 * self._bent(z, np.exp(self._log_weight(z))), 0)
-
-    def _cost(self, residual: Array, z: Array) -> Array:
-        # Each branch is used where it neither overflows nor cancels: sigma^2 may be infinite, s^2 may be too.
-        near = np.square(residual) * self._ratio(np.minimum(z, 1))
-        if math.isinf(self.sigma):
-            return near
-        return np.where(z <= 1, near, self.sigma**2 * self._scaled(np.maximum(z, 1), residual / self.sigma))
-
-    def _bent(self, z: Array, weight: Array) -> Array:
-        return np.where(weight > 0, weight * self._fade(z), 0)
-
-    def _log_odds(self, f: Array) -> Array:
-        if self.sigma < self.link_threshold:
-            raise NoLink(
-                f"{self!r} gives the class only: its population minimiser jumps at p = 1/2 while sigma is below "
-                f"{self.link_threshold:.6g}. Raise sigma, or calibrate the scores with ScoreCalibrator."
-            )
-        return self._balance(2 * np.arctanh(np.clip(f, -1, 1)), np.clip(f, -1, 1))
-
-    def _balance(self, twice_artanh: Array, f: Array) -> Array:
-        return twice_artanh + self._log_weight(self._z(1 + f)) - self._log_weight(self._z(1 - f))
-
-    def _score(self, p: Array) -> Array:
-        # For p > 1/2 the log-odds cross logit p > 0 once on f > 0, upwards, whether or not they dip below 0 first.
-        size = solve_increasing(lambda x: self._balance(x, np.tanh(x / 2)), np.abs(logit(p)), 0.0, 1500.0)
-        return np.where(p == 0.5, 0, np.sign(p - 0.5) * np.tanh(size / 2))
-
-    def _ratio(self, z: Array) -> Array:
-        raise NotImplementedError
-
-    def _scaled(self, z: Array, root: Array) -> Array:
-        raise NotImplementedError
-
-    def _log_weight(self, z: Array) -> Array:
-        raise NotImplementedError
-
-    def _fade(self, z: Array) -> Array:
-        raise NotImplementedError
+def _log1p_square(z: Array, root: Array, scale: float = 1.0) -> Array:
+    """``log(1 + root^2 / scale)``, also where ``z = root^2`` had to be capped."""
+    log = np.log1p(z / scale)
+    return np.maximum(log, 2 * np.log(root) - math.log(scale)) if np.any(root > 1e8) else log
 
 
 def _per_z(function: Array, z: Array) -> Array:
@@ -157,7 +51,7 @@ class Welsch(HalfQuadratic):
     def _scaled(self, z: Array, root: Array) -> Array:
         return -np.expm1(-z)
 
-    def _log_weight(self, z: Array) -> Array:
+    def _log_weight(self, z: Array, root: Array) -> Array:
         return -z
 
     def _fade(self, z: Array) -> Array:
@@ -180,10 +74,10 @@ class Cauchy(HalfQuadratic):
         return _per_z(np.log1p(z), z)
 
     def _scaled(self, z: Array, root: Array) -> Array:
-        return np.where(root > 1e8, 2 * np.log(root), np.log1p(z))
+        return _log1p_square(z, root)
 
-    def _log_weight(self, z: Array) -> Array:
-        return -np.log1p(z)
+    def _log_weight(self, z: Array, root: Array) -> Array:
+        return -_log1p_square(z, root)
 
     def _fade(self, z: Array) -> Array:
         return (1 - z) / (1 + z)
@@ -207,8 +101,8 @@ class GemanMcClure(HalfQuadratic):
     def _scaled(self, z: Array, root: Array) -> Array:
         return 1 / (1 + 1 / z)
 
-    def _log_weight(self, z: Array) -> Array:
-        return -2 * np.log1p(z)
+    def _log_weight(self, z: Array, root: Array) -> Array:
+        return -2 * _log1p_square(z, root)
 
     def _fade(self, z: Array) -> Array:
         return (1 - 3 * z) / (1 + z)
@@ -216,7 +110,7 @@ class GemanMcClure(HalfQuadratic):
 
 @dataclass(frozen=True)
 class TanhHinge(HalfQuadratic):
-    """``sigma^2 tanh(z)``: bounded, weights ``sech(z)^2``. Probabilities from ``sigma >= 1.3843`` on."""
+    """``sigma^2 tanh(z)``: bounded, weights ``sech(z)^2``. Probabilities from ``sigma >= 1.4034`` on."""
 
     sigma: float = 1.0
 
@@ -224,7 +118,8 @@ class TanhHinge(HalfQuadratic):
 
     @property
     def link_threshold(self) -> float:
-        return 1.38433872028001  # 1 / sqrt(z) at the inflection z tanh z = 1/4
+        # Convex at u = 0 from 1.3843 on, but only here do the log-odds stop dipping (at f = 0.3837).
+        return 1.4033598928632826
 
     def _ratio(self, z: Array) -> Array:
         return _per_z(np.tanh(z), z)
@@ -232,11 +127,25 @@ class TanhHinge(HalfQuadratic):
     def _scaled(self, z: Array, root: Array) -> Array:
         return np.tanh(z)
 
-    def _log_weight(self, z: Array) -> Array:
+    def _log_weight(self, z: Array, root: Array) -> Array:
         return 2 * (math.log(2) - z - np.log1p(np.exp(-2 * z)))
 
     def _fade(self, z: Array) -> Array:
         return 1 - 4 * z * np.tanh(z)
+
+    def _score(self, p: Array) -> Array:
+        # Just below the threshold the log-odds rise, dip and rise: two local minima compete for p near 1/2.
+        x = np.linspace(0, 8, 1601)
+        falling = np.flatnonzero(np.diff(self._balance(x, np.tanh(x / 2))) < 0)
+        if falling.size == 0 or falling[0] == 0:
+            return super()._score(p)
+        target = np.abs(logit(np.asarray(p, dtype=np.float64)))
+        odds = lambda x: self._balance(x, np.tanh(x / 2))  # noqa: E731
+        near = np.tanh(solve_increasing(odds, target, 0.0, x[falling[0]]) / 2)
+        far = np.tanh(solve_increasing(odds, target, x[falling[-1] + 1], 1500.0) / 2)
+        common = np.maximum(p, 1 - p)
+        risks = [common * self._value(f) + (1 - common) * self._value(-f) for f in (near, far)]
+        return np.where(p == 0.5, 0, np.sign(p - 0.5) * np.where(risks[0] <= risks[1], near, far))
 
 
 @dataclass(frozen=True)
@@ -288,11 +197,11 @@ class GeneralRobust(HalfQuadratic):
 
     def _scaled(self, z: Array, root: Array) -> Array:
         p = self._exponent
-        log = np.maximum(np.log1p(z / (1 - p)), 2 * np.log(root) - math.log(1 - p))
+        log = _log1p_square(z, root, 1 - p)
         return (1 - p) * log * _per_z(np.expm1(p * log), p * log)
 
-    def _log_weight(self, z: Array) -> Array:
-        return (self._exponent - 1) * np.log1p(z / (1 - self._exponent))
+    def _log_weight(self, z: Array, root: Array) -> Array:
+        return (self._exponent - 1) * _log1p_square(z, root, 1 - self._exponent)
 
     def _fade(self, z: Array) -> Array:
         v = z / (1 - self._exponent)
