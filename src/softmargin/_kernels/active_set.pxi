@@ -74,15 +74,35 @@ cdef class ActiveSet:
         self.q0, self.q1, self.lo0, self.lo1, self.hi0, self.hi1 = q0, q1, lo0, lo1, hi0, hi1
         self._refresh()
 
-    def place(self, state, elbow):
-        """Put every index at the bound `state` says, then free those of `elbow` that are affinely independent."""
-        cdef int k
+    def place(self, state, elbow, u):
+        """Put every index at the bound `state` says and free those of `elbow`, made affinely independent.
+
+        A point k that depends on those before it (phi_k = sum c_i phi_i, sum c = 1) slides: moving u_k by s and the
+        free u by -s c leaves f as it is, until k or one of them reaches a bound. `u` (at t = 0) changes in place.
+        """
+        cdef int k, pos
         self.state = np.array(state, dtype=np.int8)
         self.m = 0
         self._refresh()
         if len(elbow) + 2 > self.L.shape[0]:
             self._grow_elbow(min(self.n, 2 * len(elbow) + 2))
-        return [k for k in elbow if not self._enter(k)]
+        lo, hi = np.asarray(self.lo0), np.asarray(self.hi0)
+        for k in elbow:
+            while not self._enter(k):
+                factor_backward(&self.L[0, 0], self.m, <int> self.L.shape[1], &self.L[self.m, 0])
+                free, c = np.array(self.elbow[: self.m]), np.array(self.L[self.m, : self.m])
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    room = np.where(c > 0, u[free] - lo[free], hi[free] - u[free]) / np.abs(c)
+                pos = int(np.argmin(np.where(np.abs(c) > 1e-9, room, np.inf)))
+                step = min(max(room[pos], 0.0), hi[k] - u[k])
+                u[free] -= step * c
+                u[k] += step
+                if hi[k] - u[k] <= 0:
+                    self.state[k] = HI
+                    self._refresh()
+                    break
+                self._leave(pos, LO if c[pos] > 0 else HI)
+                u[free[pos]] = lo[free[pos]] if c[pos] > 0 else hi[free[pos]]
 
     @property
     def sets(self):

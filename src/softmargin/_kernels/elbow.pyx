@@ -46,7 +46,12 @@ cdef class Elbow(ActiveSet):
     cdef double[::1] xi
     cdef double margin                                    # events this close to the end of the range are its end
     cdef double size_r, size_u, noise_r, noise_u          # scales of slacks, noise of their slopes
-    cdef int event_index, event_pos, event_side           # the event about to happen; event_pos < 0: it enters E
+    cdef int event_index, event_side                      # the event about to happen: who goes where
+    cdef int held, held_too                               # changed last: rounding must not change them back at once
+    cdef int n_offers
+    cdef double first
+    cdef int[::1] offer_index, offer_side
+    cdef double[::1] offer_gap, offer_rate
     cdef double[::1] seg_t, seg_b0, seg_b1, log_p0, log_p1
     cdef int[::1] log_elbow, seg_ptr, seg_changes, change_index
     cdef signed char[::1] change_state
@@ -57,7 +62,10 @@ cdef class Elbow(ActiveSet):
         self.xi, self.t, self.record, self.watch_flat = xi, t, record, watch_flat
         self.n_segments = self.n_changes = self.n_events = self.idle = 0
         self.violation = 0.0
-        self.margin = 1e-12 * (t_end - t) if t_end < INFINITY else 0.0
+        self.held = self.held_too = -1
+        self.margin = 1e-10 * (t_end - t) if t_end < INFINITY else 0.0
+        self.offer_index, self.offer_side = (np.zeros(3 * self.n, dtype=np.int32) for _ in range(2))
+        self.offer_gap, self.offer_rate = (np.zeros(3 * self.n) for _ in range(2))
         self.seg_t, self.seg_b0, self.seg_b1, self.log_p0, self.log_p1 = (np.zeros(64) for _ in range(5))
         self.seg_ptr, self.seg_changes, self.log_elbow, self.change_index = (
             np.zeros(64, dtype=np.int32) for _ in range(4))
@@ -124,13 +132,15 @@ cdef class Elbow(ActiveSet):
                 return STALLED
         else:
             self.idle = 0
-        self._choose(step)
+        self._choose()
         self._advance(self.t + step)
         if self.watch_flat and step > 0 and self._is_flat():
             return FLAT
-        if self.event_pos >= 0:
+        self.held = self.event_index
+        self.held_too = -1
+        if self.event_side != FREE:
             self._change(self.event_index, self.event_side)
-            self._leave(self.event_pos, self.event_side)
+            self._leave(self._position(self.event_index), self.event_side)
             return RUNNING
         if self._enter(self.event_index):
             self._change(self.event_index, FREE)
@@ -182,71 +192,81 @@ cdef class Elbow(ActiveSet):
     cdef double _upper(self, int i) noexcept nogil:
         return self.hi0[i] + self.t * self.hi1[i]
 
+    cdef void _offer(self, int i, int side, double gap, double rate, double size, double noise) noexcept nogil:
+        """Consider the event at which a slack of index i, now `gap` and changing at `rate`, reaches zero."""
+        cdef double wait
+        if -gap > self.violation * size:
+            self.violation = -gap / size
+        if rate >= -noise or ((i == self.held or i == self.held_too) and gap <= TIE * size):
+            return
+        wait = max(gap, 0.0) / -rate
+        if wait * -rate > self.first * -rate + TIE * size:
+            return
+        self.first = min(self.first, wait)
+        self.offer_index[self.n_offers] = i
+        self.offer_side[self.n_offers] = side
+        self.offer_gap[self.n_offers] = gap / size
+        self.offer_rate[self.n_offers] = rate / size
+        self.n_offers += 1
+
     cdef double _first_event(self) noexcept nogil:
-        """The shortest step to an event; notes the worst slack at the present t."""
+        """The shortest step to an event; `offer_*` hold all events that may tie with it."""
         cdef int i, k
-        cdef double first = INFINITY, gap, rate, u, sign
-        for i in range(self.n):
-            if self.state[i] == FREE:
-                continue
-            sign = 1.0 if self.state[i] == LO else -1.0
-            gap = sign * (self.F0[i] + self.t * self.F1[i])
-            rate = sign * self.F1[i]
-            if -gap > self.violation * self.size_r:
-                self.violation = -gap / self.size_r
-            if rate < -self.noise_r:
-                first = min(first, max(gap, 0.0) / -rate)
+        cdef double u
+        self.first = INFINITY
+        self.n_offers = 0
         for k in range(self.m):
             i = self.elbow[k]
             u = self.p0[k] + self.t * self.p1[k]
-            for sign in (1.0, -1.0):
-                gap = u - self._lower(i) if sign > 0 else self._upper(i) - u
-                rate = self.p1[k] - self.lo1[i] if sign > 0 else self.hi1[i] - self.p1[k]
-                if -gap > self.violation * self.size_u:
-                    self.violation = -gap / self.size_u
-                if rate < -self.noise_u:
-                    first = min(first, max(gap, 0.0) / -rate)
-        return first
+            self._offer(i, LO, u - self._lower(i), self.p1[k] - self.lo1[i], self.size_u, self.noise_u)
+            self._offer(i, HI, self._upper(i) - u, self.hi1[i] - self.p1[k], self.size_u, self.noise_u)
+        for i in range(self.n):
+            if self.state[i] == LO:
+                self._offer(i, FREE, self.F0[i] + self.t * self.F1[i], self.F1[i], self.size_r, self.noise_r)
+            elif self.state[i] == HI:
+                self._offer(i, FREE, -self.F0[i] - self.t * self.F1[i], -self.F1[i], self.size_r, self.noise_r)
+        return self.first
 
-    cdef void _choose(self, double step) noexcept nogil:
-        """Among the events at t + step, the first under the infinitesimal tilt q + eps xi."""
-        cdef int i, k, j
-        cdef double gap, rate, u, sign, tilt, order, best = INFINITY, b2 = 0.0
+    cdef void _choose(self) noexcept nogil:
+        """Of the events at the first step, the one that comes first under the infinitesimal tilt q + eps xi."""
+        cdef int e, n_ties = 0, k
+        cdef double b2 = 0.0, order, best = INFINITY
+        for e in range(self.n_offers):  # keep the ties only; the last offer that improved the step is among them
+            if self.offer_gap[e] + self.first * self.offer_rate[e] <= TIE:
+                self.offer_index[n_ties] = self.offer_index[e]
+                self.offer_side[n_ties] = self.offer_side[e]
+                self.offer_rate[n_ties] = self.offer_rate[e]
+                n_ties += 1
+        self.event_index = self.offer_index[0]
+        self.event_side = self.offer_side[0]
+        if n_ties < 2:
+            return
         for k in range(self.m):
             self.p2[k] = self.xi[self.elbow[k]]
         self._solve_bordered(&self.p2[0], 0.0, &b2)
-        for i in range(self.n):
-            if self.state[i] == FREE:
-                continue
-            sign = 1.0 if self.state[i] == LO else -1.0
-            rate = sign * self.F1[i]
-            if rate >= -self.noise_r:
-                continue
-            gap = sign * (self.F0[i] + self.t * self.F1[i]) + step * rate
-            if gap > TIE * self.size_r:
-                continue
-            tilt = b2 - self.xi[i]
-            for j in range(self.m):
-                tilt += self.columns[self.slot[j], i] * self.p2[j]
-            order = sign * tilt / -rate
+        for e in range(n_ties):
+            order = self._tilted(self.offer_index[e], self.offer_side[e], b2) / -self.offer_rate[e]
             if order < best:
                 best = order
-                self.event_index = i
-                self.event_pos = -1
+                self.event_index = self.offer_index[e]
+                self.event_side = self.offer_side[e]
+
+    cdef double _tilted(self, int i, int side, double b2) noexcept nogil:
+        """The derivative of a slack with respect to eps, in units of its scale."""
+        cdef int k
+        cdef double tilt = b2 - self.xi[i]
+        if side != FREE:
+            k = self._position(i)
+            return (self.p2[k] if side == LO else -self.p2[k]) / self.size_u
         for k in range(self.m):
-            i = self.elbow[k]
-            u = self.p0[k] + (self.t + step) * self.p1[k]
-            for sign in (1.0, -1.0):
-                rate = self.p1[k] - self.lo1[i] if sign > 0 else self.hi1[i] - self.p1[k]
-                if rate >= -self.noise_u:
-                    continue
-                gap = u - self._lower(i) - step * self.lo1[i] if sign > 0 else self._upper(i) + step * self.hi1[i] - u
-                order = sign * self.p2[k] / -rate
-                if gap <= TIE * self.size_u and order < best:
-                    best = order
-                    self.event_index = i
-                    self.event_pos = k
-                    self.event_side = LO if sign > 0 else HI
+            tilt += self.columns[self.slot[k], i] * self.p2[k]
+        return (tilt if self.state[i] == LO else -tilt) / self.size_r
+
+    cdef int _position(self, int i) noexcept nogil:
+        cdef int k = 0
+        while self.elbow[k] != i:
+            k += 1
+        return k
 
     # -- degenerate places ----------------------------------------------------------------------------------------
 
@@ -268,7 +288,6 @@ cdef class Elbow(ActiveSet):
             if room < reach:
                 reach = room
                 leaver = pos
-        self.idle += 1
         if leaver < 0:
             self._shift(k, &self.columns[m, 0], -1.0)
             self.state[k] = side
@@ -276,7 +295,8 @@ cdef class Elbow(ActiveSet):
             self._change(k, side)
             return RUNNING
         side = LO if inward * c[leaver] > 0 else HI
-        self._change(self.elbow[leaver], side)
+        self.held_too = self.elbow[leaver]
+        self._change(self.held_too, side)
         self._leave(leaver, side)
         if not self._enter(k):
             return STALLED

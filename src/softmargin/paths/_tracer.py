@@ -19,6 +19,8 @@ import numpy as np
 
 from softmargin._kernels.elbow import Elbow
 from softmargin.paths._pieces import FREE, HI, LO, AffinePiece, ParametricQP, Piece, TracedPiece
+from softmargin.solvers._box_qp import midpoint, solve_box_qp
+from softmargin.solvers._gram_rows import GramRows
 
 __all__ = ["Start", "Tracer"]
 
@@ -57,6 +59,8 @@ class Tracer:
         self.rng = np.random.default_rng(0)  # breaks ties only; a fixed seed keeps fits reproducible
         diagonal = np.einsum("ij,ij->i", self.matrix, self.matrix) if self.linear else np.diagonal(self.matrix)
         self._scale = float(np.max(diagonal)) or 1.0
+        X = self.matrix
+        self._rows = GramRows(len(X), lambda at: X[at] @ X.T) if self.linear else GramRows.of(X)
 
     def product(self, u: Array) -> Array:
         """K u."""
@@ -79,8 +83,9 @@ class Tracer:
     def start(self, problem: ParametricQP, t: float, guess: Array | None = None) -> Start:
         """The exact solution at ``t``, from ``guess`` if one is given."""
         lo, hi = problem.box(t)
-        for u in ([guess] if guess is not None else []) + [np.clip(0.0, lo, hi)]:
-            if self._repair(problem.q, lo, hi, u):
+        for tol in (1e-3, 1e-10):
+            guess = solve_box_qp(self._rows, problem.q, lo, hi, start=guess, tol=tol, polish=tol < 1e-6).u
+            if self._repair(problem.q, lo, hi, guess):
                 return self._read_start(problem, t)
         raise ValueError(
             "the path has no start: the dual could not be solved. The kernel matrix is probably not positive "
@@ -91,12 +96,11 @@ class Tracer:
         u = np.clip(guess, lo, hi)
         width = hi - lo
         inside = (u - lo > 1e-7 * width) & (hi - u > 1e-7 * width)
-        state = np.where(inside, FREE, np.where(u - lo <= hi - u, LO, HI)).astype(np.int8)
         nearest = np.where(u - lo <= hi - u, LO, HI).astype(np.int8)
         zero = np.zeros_like(q)
         self.engine.retarget(q, zero, lo, zero, hi, zero)
-        dependent = self.engine.place(np.where(state == FREE, nearest, state), np.flatnonzero(inside))
-        state[dependent] = nearest[dependent]
+        self.engine.place(nearest, np.flatnonzero(inside), u)
+        state, _ = self.engine.sets
         u = np.where(state == LO, lo, np.where(state == HI, hi, u))
         free = state == FREE
         if not _balance(u, lo, hi, free):
@@ -104,7 +108,8 @@ class Tracer:
         h = self.product(u) + self.engine.shift * u
         b = float(np.median((q - h)[free])) if free.any() else 0.0
         residual = h + b - q
-        room = 0.1 + 0.9 * self.rng.random(len(q))
+        wrong = np.where(state == LO, -residual, np.where(state == HI, residual, np.abs(residual)))
+        room = (0.1 + 0.9 * self.rng.random(len(q))) * max(float(wrong.max()), 1e-9)
         residual = np.where(state == LO, np.maximum(residual, room), np.minimum(residual, -room))
         residual[free] = 0.0
         start = h + b - residual
@@ -116,9 +121,14 @@ class Tracer:
     def _read_start(self, problem: ParametricQP, t: float) -> Start:
         state, elbow = self.engine.sets
         lo, hi = problem.box(t)
-        u, b = np.where(state == LO, lo, hi), 0.0
+        u = np.where(state == LO, lo, hi)
         if len(elbow):
             u[elbow], b = self.engine.solution(1.0)
+        else:
+            limits = problem.q - self.product(u)
+            b = midpoint(
+                (float(limits[state == LO].max(initial=-np.inf)), float(limits[state == HI].min(initial=np.inf)))
+            )
         return Start(t, state, elbow, u, b)
 
     def _tilt(self, state: Array) -> Array:
@@ -139,9 +149,7 @@ class Tracer:
         zero = np.zeros_like(problem.q)
         for _ in range(_MAX_RESTARTS):
             self.engine.retarget(aimed.q, zero, aimed.lo0, aimed.lo1, aimed.hi0, aimed.hi1)
-            dropped = self.engine.place(np.where(start.state == FREE, LO, start.state), start.elbow)
-            if len(dropped):
-                raise RuntimeError("the elbow of an exact start is affinely dependent")
+            self.engine.place(np.where(start.state == FREE, LO, start.state), start.elbow, start.u.copy())
             left = self.max_events - self.n_events
             tilt = self._tilt(start.state)
             status = self.engine.run(direction * start.t, direction * t_end, tilt, left, True, flat_anchor is not None)
