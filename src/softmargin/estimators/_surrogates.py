@@ -9,7 +9,7 @@ the logistic slope ``P'(0) = 1/4`` by ``psi(z) -> k psi(z / k)``, which changes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +66,14 @@ def surrogates(loss: Any) -> list[Loss]:
 
 
 def _default_bag() -> list[Loss]:
-    return [losses.Logistic(), losses.Exponential(), losses.ModifiedHuber()]
+    power, matsushita = losses.PowerEntropy(power=0.25), losses.Matsushita()
+    return [
+        losses.Logistic(),
+        losses.BalancedConvex(matsushita),
+        losses.BalancedConvex(power),
+        losses.ModifiedHuber(),
+        losses.Exponential(),
+    ]
 
 
 def _checked(loss: Loss) -> Loss:
@@ -101,7 +108,15 @@ def choose_loss(estimator: Any, bag: list[Loss], data: TrainingSet) -> Loss:
 def _score(estimator: Any, loss: Loss, data: TrainingSet, train: np.ndarray, test: np.ndarray) -> float:
     one = clone(estimator).set_params(loss=loss, class_weight=None)
     one.n_features_in_, one.classes_ = estimator.n_features_in_, estimator.classes_
-    part = type(data)(data.X[train], data.codes[train], data.weight[train], np.arange(len(train)), len(train))
+    part = replace(
+        data,
+        X=data.X[train],
+        codes=data.codes[train],
+        weight=data.weight[train],
+        counts=data.counts[train],
+        rows=np.arange(len(train)),
+        n_rows=len(train),
+    )
     if len(one.classes_) == 2:
         one._fit_binary(part, part.signs())
     else:

@@ -1,0 +1,166 @@
+"""Leveraging one feature or a block: golden optima, the residual test, the decrease of the risk, separable cases."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from softmargin import losses
+from softmargin.expansions import DenseFeatures
+from softmargin.solvers._leveraging import Point, Separable, correct, leverage
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "uls.json").read_text())
+LOSSES = {
+    "exp": lambda p: losses.Exponential(),
+    "log": lambda p: losses.BalancedConvex(losses.LogEntropy()),
+    "matsushita": lambda p: losses.BalancedConvex(losses.Matsushita()),
+    "mu": lambda p: losses.BalancedConvex(losses.Matsushita(mu=p)),
+    "squared": lambda p: losses.LeastSquares(),
+    "gini": lambda p: losses.BalancedConvex(losses.Gini()),
+    "gini_extended": lambda p: losses.ModifiedHuber(),
+    "power": lambda p: losses.BalancedConvex(losses.PowerEntropy(power=p)),
+}
+CYCLIC = GOLDEN["cyclic"]
+X, Y = np.array(CYCLIC["X"], dtype=float), np.array(CYCLIC["y"], dtype=float)
+RUNS = [pytest.param(run, id=f"{run['loss']}{run['param'] or ''}") for run in CYCLIC["runs"]]
+
+
+def schedule(loss, blocks, weights=None):
+    """Coefficients after each block of a schedule."""
+    weights = np.ones(len(Y)) if weights is None else weights
+    coef, point = np.zeros(X.shape[1]), Point.at(loss, np.zeros(len(Y)))
+    for block in blocks:
+        if len(block) == 1:
+            step = leverage(loss, point, Y * X[:, block[0]], weights)
+            coef[block[0]] += step.delta
+            point = step.point
+        else:
+            solved = correct(loss, DenseFeatures(X[:, block]), Y, weights, point, coef[block])
+            coef[block] = solved.coef
+            point = solved.point
+        yield coef.copy()
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_cyclic_leveraging_reaches_every_golden_iterate(run):
+    loss = LOSSES[run["loss"]](run["param"])
+    iterates = list(schedule(loss, [[j % 4] for j in range(len(run["alpha"]))]))
+    np.testing.assert_allclose(iterates, run["alpha"], atol=1e-8)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_pairs_and_totally_corrective_blocks_reach_the_golden_iterates(run):
+    loss = LOSSES[run["loss"]](run["param"])
+    pairs = list(schedule(loss, [[j % 4, (j + 1) % 4] for j in range(len(run["pairs_schedule"]))]))
+    np.testing.assert_allclose(pairs, run["pairs_schedule"], atol=1e-8)
+    for coef, expected in zip(
+        schedule(loss, [list(range(k + 1)) for k in range(4)]), run["totally_corrective"], strict=True
+    ):
+        np.testing.assert_allclose(coef[: len(expected)], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_correct_finds_the_golden_optimum_plain_and_weighted(run):
+    loss = LOSSES[run["loss"]](run["param"])
+    *_, optimum = schedule(loss, [[0, 1, 2, 3]])
+    np.testing.assert_allclose(optimum, run["optimum"], atol=1e-8)
+    *_, weighted = schedule(loss, [[0, 1, 2, 3]], np.array(CYCLIC["sample_weight"]))
+    np.testing.assert_allclose(weighted, run["weighted_optimum"], atol=1e-8)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_edges_and_risks_follow_the_golden_trace(run):
+    loss = LOSSES[run["loss"]](run["param"])
+    coef = np.zeros(4)
+    for j, (after, line) in enumerate(zip(schedule(loss, [[j % 4] for j in range(6)]), run["trace"], strict=True)):
+        w = -loss.slope(Y * (X @ coef))
+        edge = (Y * X[:, j % 4] * w).sum() / np.abs(w).sum()  # squared: weights may be negative
+        np.testing.assert_allclose(edge, line["edge"], rtol=1e-8)
+        coef = after
+
+
+@pytest.mark.parametrize("name", GOLDEN["leverage"]["delta"])
+def test_one_feature_reaches_the_golden_step(name):
+    kind, _, param = name.partition(":")
+    case = GOLDEN["leverage"]
+    loss = LOSSES[kind](float(param) if param else None)
+    keep = np.array(case["sample_weight"]) > 0
+    z, s, c = (np.array(case[k])[keep] for k in ("z", "yh", "sample_weight"))
+    step = leverage(loss, Point.at(loss, z), s, c)
+    assert step.delta == pytest.approx(case["delta"][name], abs=1e-9)
+    w = -loss.slope(z + step.delta * s)
+    assert abs((c * s * w).sum()) <= 1e-10 * (c * np.abs(s) * np.abs(w)).sum()
+
+
+FIRST_STEPS = [case for case in GOLDEN["first_step"]["cases"] if case["phi"] in LOSSES]
+
+
+@pytest.mark.parametrize("case", FIRST_STEPS, ids=lambda c: f"{c['phi']}-{c['n_plus']}-{c['eps']}")
+def test_smoothed_first_step_is_the_link_of_a_smoothed_share(case):
+    loss = LOSSES[case["phi"]](case["param"])
+    column = np.where(np.arange(case["n"]) < case["n_plus"], 1.0, -1.0)
+    step = leverage(loss, Point.at(loss, np.zeros(case["n"])), column, np.ones(case["n"]), smoothing=case["eps"])
+    assert step.delta == pytest.approx(case["delta"], abs=1e-9)
+
+
+def test_a_block_that_separates_is_reported_although_each_feature_has_a_finite_step():
+    A = np.array(GOLDEN["lemma2"]["A"])
+    for name in ("exp", "log", "matsushita"):
+        loss = LOSSES[name](None)
+        start = Point.at(loss, np.zeros(2))
+        assert np.isfinite(leverage(loss, start, A[:, 0], np.ones(2)).delta)
+        with pytest.raises(Separable):
+            correct(loss, DenseFeatures(A), np.ones(2), np.ones(2), start, np.zeros(2))
+        smooth = correct(loss, DenseFeatures(A), np.ones(2), np.ones(2), start, np.zeros(2), smoothing=0.5)
+        assert smooth.converged
+        assert np.all(np.isfinite(smooth.coef))
+    squared = losses.LeastSquares()
+    exact = correct(squared, DenseFeatures(A), np.ones(2), np.ones(2), Point.at(squared, np.zeros(2)), np.zeros(2))
+    np.testing.assert_allclose(exact.coef, 2, atol=1e-10)
+
+
+def test_a_feature_of_one_sign_separates_and_a_zero_feature_moves_nothing():
+    case = GOLDEN["lemma2"]["all_same_sign"]
+    column = np.array(case["A_column"])
+    log, squared = losses.Logistic(), losses.LeastSquares()
+    with pytest.raises(Separable):
+        leverage(log, Point.at(log, np.zeros(4)), column, np.ones(4))
+    step = leverage(squared, Point.at(squared, np.zeros(4)), column, np.ones(4))
+    assert step.delta == pytest.approx(case["squared_delta"], abs=1e-10)
+    assert leverage(log, Point.at(log, np.zeros(3)), np.zeros(3), np.ones(3)).delta == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["log", "matsushita", "gini", "squared", "power"]))
+def test_every_step_decreases_the_risk_by_the_bound_of_theorem_2(seed, name):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 40))
+    loss = LOSSES[name](0.25)
+    # min f'' over the weights, for psi scaled as the library's loss: curvature is at most 1 / (kappa b^2) there
+    z, s = rng.normal(size=n), rng.choice([-1.0, 1.0], size=n) * rng.uniform(0.1, 2, size=n)
+    s[:2] = [1.0, -1.0]
+    before = Point.at(loss, z)
+    step = leverage(loss, before, s, np.ones(n))
+    force = float((s * -before.slope).sum())
+    bound = force**2 / (2 * loss.curvature_bound * (s @ s))
+    decrease = before.value.sum() - step.point.value.sum()
+    assert decrease >= bound * (1 - 1e-9) - 1e-12
+    if name == "squared":
+        assert decrease == pytest.approx(bound, rel=1e-8, abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6))
+def test_exponential_step_on_signs_multiplies_the_risk_by_the_adaboost_factor(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 40))
+    z, s, c = rng.normal(size=n), rng.choice([-1.0, 1.0], size=n), rng.uniform(0.1, 3, size=n)
+    s[:2] = [1.0, -1.0]
+    loss = losses.Exponential()
+    before = Point.at(loss, z)
+    edge = float((c * s * -before.slope).sum() / (c * -before.slope).sum())
+    after = leverage(loss, before, s, c).point
+    assert c @ after.value == pytest.approx((c @ before.value) * np.sqrt(1 - edge**2), rel=1e-10)
