@@ -45,6 +45,9 @@ class Geometry(Protocol):
     """The questions Newton's method asks."""
 
     size: int
+    many: int  # the number of rows from where a fit on one row in ``share`` pays as a start
+    share: int
+    total: float | None  # the sum of the curvatures that were factored, None before
     reach: float  # the squared norm of a typical row in units of the ridge; 0 where huge weights do no harm
     patience: float  # a stale factor is kept while each step brings the gap below this fraction of the last
 
@@ -84,12 +87,13 @@ class Geometry(Protocol):
 class FeatureGeometry:
     """Cholesky of the ``p x p`` Hessian."""
 
-    patience = 0.02
-    reach = 0.0
+    patience, share, reach = 0.02, 20, 0.0
 
     def __init__(self, expansion: Expansion, ridge: float, fit_intercept: bool) -> None:
         self.expansion, self.ridge, self.fit_intercept = expansion, ridge, fit_intercept
         self.size = expansion.shape[1]
+        self.total: float | None = None
+        self.many = max(20_000, 100 * self.size)
 
     def coef_of(self, start: Solution) -> Array:
         return np.array(start.coef, dtype=np.float64)
@@ -109,7 +113,8 @@ class FeatureGeometry:
         hessian[np.diag_indices_from(hessian)] += self.ridge
         self.cholesky = _cholesky(hessian)
         self.shadow = linalg.cho_solve(self.cholesky, self.border, check_finite=False)
-        self.bend = float(W.sum()) - float(self.border @ self.shadow)
+        self.total = float(W.sum())
+        self.bend = self.total - float(self.border @ self.shadow)
 
     def step(self, coef: Array, g: Array, gap: float) -> Step:
         dcoef, dintercept = -linalg.cho_solve(self.cholesky, self.residual, check_finite=False), 0.0
@@ -123,18 +128,20 @@ class FeatureGeometry:
 
     def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
         if isinstance(part, FeatureGeometry):
-            self.cholesky, self.border, self.shadow, self.bend = part.cholesky, part.border, part.shadow, part.bend
+            self.cholesky, self.border, self.shadow = part.cholesky, part.border, part.shadow
+            self.bend, self.total = part.bend, part.total
         return coef
 
 
 class KernelGeometry:
     """Cholesky of ``I + S K S / ridge`` on the rows with curvature."""
 
-    patience = 0.3
+    patience, share, many = 0.3, 4, 800
 
     def __init__(self, K: Array, ridge: float, fit_intercept: bool) -> None:
         self.K, self.ridge, self.fit_intercept = K, ridge, fit_intercept
         self.size = len(K)
+        self.total: float | None = None
         self.reach = float(np.diagonal(K).mean()) / ridge
 
     def coef_of(self, start: Solution) -> Array:
@@ -154,7 +161,7 @@ class KernelGeometry:
         return max(float(self.residual @ self.image), 0.0) / (2 * self.ridge)
 
     def factor(self, W: Array) -> None:
-        self.active = np.flatnonzero(W)
+        self.active, self.total = np.flatnonzero(W), float(W.sum())
         self.root = np.sqrt(W[self.active])
         B = np.array(self.K if len(self.active) == self.size else self.K[np.ix_(self.active, self.active)], np.float64)
         B *= self.root[:, None]

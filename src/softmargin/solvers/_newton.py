@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import DataTerm, Problem
-from softmargin.solvers._engine import Engine, relative_gap
+from softmargin.solvers._engine import Engine
 from softmargin.solvers._geometry import FeatureGeometry, Geometry, KernelGeometry
 from softmargin.solvers._line import Ray, center, descend
 from softmargin.solvers._solution import Solution
@@ -31,8 +31,6 @@ Array = NDArray[np.floating[Any]]
 
 _ROUGH = 1e-2  # relative gap at which a relaxation or a sample has served its purpose
 _HARD = 1e4  # weight of a row times its squared norm, in units of the ridge, from where weights are raised by decades
-_MANY_ROWS = 20_000  # features: a sample of one row in twenty pays from here
-_MANY_KERNEL_ROWS = 800  # kernels: a sample of one row in four, at 1/64 of the cost of a step
 
 
 def _accepts(problem: Problem) -> bool:
@@ -47,34 +45,37 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     geometry: Geometry
     if expansion.is_kernel or wide:
         geometry = KernelGeometry(expansion.outer(), ridge, problem.fit_intercept)
-        share = 4 if n >= _MANY_KERNEL_ROWS else 1
     else:
         geometry = FeatureGeometry(expansion, ridge, problem.fit_intercept)
-        share = 20 if n >= max(_MANY_ROWS, 100 * p) else 1
-    if start is None and share > 1:
-        start = _from_sample(problem, geometry, share, tol, max_iter, verbose)
-    solution = _relaxed(problem, geometry, start, tol, max_iter, verbose)
+    solution = _from_sample(problem, geometry, start, tol, max_iter, verbose)
     if wide:
         solution.coef = expansion.transpose(solution.coef)
     return solution
 
 
-def _from_sample(problem: Problem, geometry: Geometry, share: int, tol: float, max_iter: int, verbose: int) -> Solution:
-    """A start for all rows from a fit on one row in ``share`` of each class."""
+def _from_sample(
+    problem: Problem, geometry: Geometry, start: Solution | None, tol: float, max_iter: int, verbose: int
+) -> Solution:
+    """Newton's method on all rows, from the same on a part of them where there are many."""
+    if start is None and len(problem.y) >= geometry.many:
+        rows, times = _sample(problem.y, geometry.share)
+        part, small = geometry.take(rows), problem.take(rows, times)
+        start = _from_sample(small, part, None, max(tol, _ROUGH), max_iter, verbose)
+        part.factor(small.evaluate(small.margins_of(part.scores(start.coef), start.intercept)).curvature)
+        start.coef = geometry.lift(part, start.coef, rows)
+    return _relaxed(problem, geometry, start, tol, max_iter, verbose)
+
+
+def _sample(y: Array, share: int) -> tuple[NDArray[np.intp], Array]:
+    """One row in ``share`` of each class, but a hundred at least, and how many rows each stands for."""
     rng = np.random.default_rng(0)
-    rows, times = [], []
+    times = np.zeros(len(y))
     for label in (-1, 1):
-        members = np.flatnonzero(problem.y == label)
+        members = np.flatnonzero(y == label)
         count = min(len(members), max(-(-len(members) // share), 100))
-        rows.append(rng.choice(members, count, replace=False))
-        times.append(np.full(count, len(members) / max(count, 1)))
-    chosen = np.concatenate(rows)
-    order = np.argsort(chosen)
-    chosen = chosen[order]
-    part, small = geometry.take(chosen), problem.take(chosen, np.concatenate(times)[order])
-    solution = _relaxed(small, part, None, max(tol, _ROUGH), max_iter, verbose)
-    solution.coef = geometry.lift(part, solution.coef, chosen)
-    return solution
+        times[rng.choice(members, count, replace=False)] = len(members) / max(count, 1)
+    rows = np.flatnonzero(times)
+    return rows, times[rows]
 
 
 def _relaxed(
@@ -85,6 +86,7 @@ def _relaxed(
     for easier in _easier(problem, geometry) if start is None else ():
         start = _newton(easier, geometry, start, max(tol, _ROUGH), max_iter, verbose)
         n_iter += start.n_iter
+        geometry.total = None
     solution = _newton(problem, geometry, start, tol, max_iter, verbose)
     solution.n_iter += n_iter
     return solution
@@ -101,41 +103,92 @@ def _easier(problem: Problem, geometry: Geometry) -> Iterator[Problem]:
 def _newton(
     problem: Problem, geometry: Geometry, start: Solution | None, tol: float, max_iter: int, verbose: int
 ) -> Solution:
-    ridge, y = problem.penalty.ridge, problem.y
-    coef = np.zeros(geometry.size) if start is None else geometry.coef_of(start)
-    intercept = 0.0 if start is None else start.intercept
-    scores = np.zeros(len(y)) if start is None else geometry.scores(coef)
-    margins = problem.margins_of(scores, intercept)
-    term = DataTerm(problem, margins)
-    stale, last_gap, bend, history = False, np.inf, None, []
+    point = _Point(problem, geometry, start)
+    history: list[float] = []
+    last_gap = np.inf
     for n_iter in range(max_iter + 1):
-        shift, margins, term = center(problem, margins, term, bend)
-        intercept += shift
-        g = y * term.slope
-        penalty = 0.5 * ridge * geometry.inner(coef, coef, scores)
-        gap = relative_gap(geometry.gap(coef, scores, g), term.cost + penalty, penalty)
-        history.append(term.cost + penalty)
+        point.measure()
+        if point.gap <= tol * point.scale or geometry.total is None or n_iter == max_iter:
+            point.certify()
+            history.append(point.objective)
+            if point.gap <= tol * point.scale or n_iter == max_iter:
+                break
         if verbose:
-            print(f"newton step {n_iter}: objective {history[-1]:.12g}, relative duality gap {gap:.3g}")
-        if gap <= tol or n_iter == max_iter:
+            print(f"newton step {n_iter}: objective {point.objective:.12g}, duality gap {point.gap:.3g}")
+        if geometry.total is None or point.gap > geometry.patience * last_gap:
+            geometry.factor(point.term.curvature)
+            history.append(point.value())
+        last_gap = point.gap
+        if not point.advance():
+            point.certify()
             break
-        if not stale or gap > geometry.patience * last_gap:
-            geometry.factor(term.curvature)
-            bend = float(term.curvature.sum())
-        stale, last_gap = True, gap
-        step = geometry.step(coef, g, gap)
+    return point.solution(n_iter, tol, history)
+
+
+class _Point:
+    """Where the method stands: coefficients, intercept, scores, margins and the data term there.
+
+    ``objective`` is the last value computed, an upper bound of the present one: slopes decide every step, so the
+    objective itself is only wanted in units of the gap.
+    """
+
+    def __init__(self, problem: Problem, geometry: Geometry, start: Solution | None) -> None:
+        self.problem, self.geometry, self.ridge = problem, geometry, problem.penalty.ridge
+        n = len(problem.y)
+        self.coef = np.zeros(geometry.size) if start is None else geometry.coef_of(start)
+        self.intercept = 0.0 if start is None else float(start.intercept)
+        self.scores = np.zeros(n) if start is None else geometry.scores(self.coef)
+        self.margins = problem.margins_of(self.scores, self.intercept)
+        self.term = DataTerm(problem, self.margins)
+        self.value()
+
+    @property
+    def penalty(self) -> float:
+        return 0.5 * self.ridge * self.geometry.inner(self.coef, self.coef, self.scores)
+
+    @property
+    def scale(self) -> float:
+        """The unit of relative gaps; a tilt can cancel the objective, never its penalty part as well."""
+        return max(abs(self.objective), self.penalty)
+
+    def value(self) -> float:
+        """The objective, computed here."""
+        self.objective = self.term.cost + self.penalty
+        return self.objective
+
+    def measure(self) -> None:
+        """The duality gap, with what an intercept that is not yet optimal still has to give."""
+        self.g = self.problem.y * self.term.slope
+        self.gap = self.geometry.gap(self.coef, self.scores, self.g)
+        if self.problem.fit_intercept and self.geometry.total:
+            self.gap += float(self.g.sum()) ** 2 / (2 * self.geometry.total)
+
+    def certify(self) -> None:
+        """Make the intercept optimal, which makes the gap a certificate, and compute the objective."""
+        shift, self.margins, self.term = center(self.problem, self.margins, self.term, self.geometry.total)
+        if shift != 0:
+            self.intercept += shift
+            self.measure()
+        self.value()
+
+    def advance(self) -> bool:
+        """Take a step; False where rounding leaves no direction of descent."""
+        geometry, y = self.geometry, self.problem.y
+        step = geometry.step(self.coef, self.g, self.gap / self.scale if self.scale > 0 else 1.0)
         ray = Ray(
             y * (step.scores + step.intercept),
-            ridge * geometry.inner(step.coef, coef, scores),
-            ridge * geometry.inner(step.coef, step.coef, step.scores),
+            self.ridge * geometry.inner(step.coef, self.coef, self.scores),
+            self.ridge * geometry.inner(step.coef, step.coef, step.scores),
         )
-        t, margins, term = descend(problem, margins, term, ray)
-        if t == 0:
-            break
-        coef += t * step.coef
-        intercept += t * step.intercept
-        scores = scores + t * step.scores
-    return Solution(coef, intercept, -g, history[-1], gap, n_iter, gap <= tol, history=history)
+        t, self.margins, self.term = descend(self.problem, self.margins, self.term, ray)
+        self.coef = self.coef + t * step.coef
+        self.intercept += t * step.intercept
+        self.scores = self.scores + t * step.scores
+        return t > 0
+
+    def solution(self, n_iter: int, tol: float, history: list[float]) -> Solution:
+        gap = self.gap / self.scale if self.scale > 0 else self.gap
+        return Solution(self.coef, self.intercept, -self.g, self.objective, gap, n_iter, gap <= tol, history=history)
 
 
 NEWTON = Engine("newton", "a smooth convex loss and l1_ratio=0 without sign constraints", _accepts, _run)
