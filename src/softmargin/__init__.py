@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from softmargin.estimators.margin import MarginClassifier
     from softmargin.estimators.rule_boost import RuleBoostClassifier
     from softmargin.estimators.score_calibrator import ScoreCalibrator
+    from softmargin.estimators.tuned_classifier import TunedClassifier
     from softmargin.solvers import SeparableWarning
 
 _MODULES = ("datasets", "losses", "paths", "penalties", "plots")
@@ -28,6 +29,7 @@ _EXPORTS: dict[str, str] = {
     "MarginClassifier": "softmargin.estimators.margin",
     "RuleBoostClassifier": "softmargin.estimators.rule_boost",
     "ScoreCalibrator": "softmargin.estimators.score_calibrator",
+    "TunedClassifier": "softmargin.estimators.tuned_classifier",
     "SeparableWarning": "softmargin.solvers",
 }
 

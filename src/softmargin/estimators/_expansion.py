@@ -101,6 +101,7 @@ class ExpansionClassifier(ClassifierBase):
 
     def _keep(self, data: TrainingSet, coef: np.ndarray, intercepts: list[float]) -> None:
         """What prediction needs, for a column of coefficients per function."""
+        self.loss_ = self._loss()
         coef = coef.astype(data.X.dtype)
         self.intercept_ = np.array(intercepts, dtype=data.X.dtype)
         self.n_features_selected_ = int(np.count_nonzero(np.any(coef != 0, axis=1)))

@@ -78,6 +78,8 @@ class MarginClassifier(ExpansionClassifier):
         Row numbers of the support rows (of the landmarks, with ``n_components``); with a kernel only.
     n_features_selected_ : int
         Number of coefficients that are not zero.
+    loss_ : Loss
+        The loss that was minimised.
     solution_ : Solution
         What the solver returned: objective, certified gap, dual point, history (a list of them for more than two
         classes, which are fitted one against the rest).

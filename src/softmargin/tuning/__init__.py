@@ -2,18 +2,36 @@
 
 from softmargin.tuning._criteria import Fitted, aic, alo, alo_scores, bic, egacv, gacv
 from softmargin.tuning._gkl import Perturbation, gkl_criterion, perturb
+from softmargin.tuning._honest import (
+    auto_costs,
+    fitted_path,
+    influence_scores,
+    left_out_scores,
+    path_probabilities,
+    solution_path,
+)
 from softmargin.tuning._influence import influence
+from softmargin.tuning._scoring import SCORINGS, proba_costs, row_costs
 
 __all__ = [
+    "SCORINGS",
     "Fitted",
     "Perturbation",
     "aic",
     "alo",
     "alo_scores",
+    "auto_costs",
     "bic",
     "egacv",
+    "fitted_path",
     "gacv",
     "gkl_criterion",
     "influence",
+    "influence_scores",
+    "left_out_scores",
+    "path_probabilities",
     "perturb",
+    "proba_costs",
+    "row_costs",
+    "solution_path",
 ]

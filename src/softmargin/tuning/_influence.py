@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from softmargin.expansions import DenseFeatures, SparseFeatures
 from softmargin.expansions._base import row_blocks
 
 __all__ = ["influence"]
@@ -38,36 +39,33 @@ def influence(
     n, p = expansion.shape
     if expansion.is_kernel or (active is None and p > n):
         return _kernel_influence(expansion.outer(), curvature, ridge, fit_intercept)
-    X = expansion.X if active is None else expansion.X[:, active]
-    if X.shape[1] > n:
-        return _kernel_influence(_dense(X @ X.T), curvature, ridge, fit_intercept)
-    return _feature_influence(X, curvature, ridge, fit_intercept)
+    features = expansion
+    if active is not None:
+        kept = expansion.X[:, active]
+        features = SparseFeatures(kept) if sparse.issparse(kept) else DenseFeatures(kept)
+    if features.shape[1] > n:
+        return _kernel_influence(features.outer(), curvature, ridge, fit_intercept)
+    return _feature_influence(features, curvature, ridge, fit_intercept)
 
 
-def _feature_influence(X: Any, curvature: Array, ridge: float, fit_intercept: bool) -> Array:
-    n, p = X.shape
+def _feature_influence(features: Any, curvature: Array, ridge: float, fit_intercept: bool) -> Array:
+    n, p = features.shape
     first = int(fit_intercept)
-    hessian = np.zeros((p + first, p + first))
-    blocks = list(row_blocks(n, 8 * (p + first)))
-    for rows in blocks:
-        design = _design(X[rows], fit_intercept)
-        hessian += design.T @ (design * curvature[rows, None])
-    hessian[np.diag_indices_from(hessian)] += np.r_[np.zeros(first), np.full(p, ridge)]
-    factor = linalg.cholesky(hessian, lower=True)
+    hessian = np.empty((p + first, p + first))
+    hessian[first:, first:] = features.gram(curvature)
+    hessian[np.arange(first, p + first), np.arange(first, p + first)] += ridge
+    if fit_intercept:
+        hessian[0, 0] = curvature.sum()
+        hessian[0, 1:] = hessian[1:, 0] = features.transpose(curvature)
+    M = linalg.cho_solve(linalg.cho_factor(hessian), np.eye(p + first))
     diagonal = np.empty(n)
-    for rows in blocks:
-        seen = linalg.solve_triangular(factor, _design(X[rows], fit_intercept).T, lower=True)
-        diagonal[rows] = np.square(seen).sum(axis=0)
+    for rows in row_blocks(n, 8 * p):
+        X = features.X[rows]
+        X = X.toarray() if sparse.issparse(X) else X
+        diagonal[rows] = np.einsum("ij,ij->i", X @ M[first:, first:], X)
+        if fit_intercept:
+            diagonal[rows] += M[0, 0] + 2 * (X @ M[0, 1:])
     return diagonal
-
-
-def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
-
-
-def _design(X: Any, fit_intercept: bool) -> Array:
-    X = _dense(X)
-    return np.column_stack([np.ones(len(X)), X]) if fit_intercept else X
 
 
 def _kernel_influence(K: Array, curvature: Array, ridge: float, fit_intercept: bool) -> Array:

@@ -1,0 +1,208 @@
+"""How ``TunedClassifier`` judges one family of candidates that differ in ``C`` alone.
+
+``PathJudge`` takes classifiers that are one problem (P): a warm-started path, honest scores, no cold refit.
+``RefitJudge`` takes any other softmargin classifier and refits it on each fold or perturbed data set.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import LeaveOneOut, StratifiedShuffleSplit, check_cv
+from sklearn.utils.metaestimators import _safe_split
+
+from softmargin.estimators._base import TrainingSet
+from softmargin.tuning import (
+    Perturbation,
+    aic,
+    auto_costs,
+    bic,
+    egacv,
+    fitted_path,
+    gacv,
+    gkl_criterion,
+    influence_scores,
+    left_out_scores,
+    path_probabilities,
+    perturb,
+    proba_costs,
+    row_costs,
+)
+
+__all__ = ["FORMULAS", "PathJudge", "RefitJudge"]
+
+FORMULAS = {"gacv": gacv, "egacv": egacv, "aic": aic, "bic": bic}
+
+_DEFAULT_COSTS = 30
+_REFIT_COSTS = (1e-3, 1e3, 13)
+
+
+class _Judge:
+    """What both judges share: the folds, the costs and the summary of honest rows."""
+
+    def __init__(self, options: Any, template: Any, scoring: str) -> None:
+        self.options, self.template, self.scoring = options, template, scoring
+        self.criterion, self.classes = options.criterion_, options.classes_
+
+    def judge(self, data: TrainingSet, X: Any, y: Any, weight: Any) -> Iterator[tuple[float, float, float]]:
+        """``C``, criterion and standard error of every candidate."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the winner is refitted and warns for itself
+            costs, values, errors = self._judge(data, X, y, weight)
+        yield from zip(map(float, costs), map(float, values), map(float, errors), strict=True)
+
+    def _costs(self, automatic: Any) -> np.ndarray:
+        grid = self.options.grid
+        chosen = grid.get("C", "auto") if isinstance(grid, dict) else grid
+        if isinstance(chosen, str) and chosen == "auto":
+            return automatic(None)
+        if isinstance(chosen, (int, np.integer)):
+            return automatic(int(chosen))
+        costs = np.sort(np.asarray(chosen, dtype=float))
+        if costs.ndim != 1 or not len(costs) or not np.all((costs > 0) & np.isfinite(costs)):
+            raise ValueError(f"grid['C'] must be 'auto', an int or positive numbers; got {chosen!r}.")
+        return costs
+
+    def _folds(self, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        blank, cv = np.zeros(len(codes)), self.options.cv
+        if self.criterion == "loo":
+            return list(LeaveOneOut().split(blank))
+        if self.criterion == "holdout":
+            share = 1 / cv if isinstance(cv, int) else 0.2
+            return list(StratifiedShuffleSplit(1, test_size=share, random_state=self._seed()).split(blank, codes))
+        if isinstance(cv, int):
+            smallest = int(np.bincount(codes).min())
+            if smallest < 2:
+                raise ValueError("a class has one sample only, so no fold can hold it out; use criterion='alo'.")
+            cv = check_cv(min(cv, smallest), codes, classifier=True)
+            cv.shuffle, cv.random_state = True, self._seed()
+        return list(check_cv(cv, codes, classifier=True).split(blank, codes))
+
+    def _seed(self) -> Any:
+        return 0 if self.options.random_state is None else self.options.random_state
+
+    def _perturb(self, labels: np.ndarray, initial: np.ndarray) -> list[Perturbation]:
+        if len(self.classes) > 2:
+            raise ValueError("criterion='gkl' is for two classes; use 'alo' or 'cv'.")
+        options = self.options
+        return perturb(
+            labels,
+            initial,
+            n_draws=options.n_draws,
+            tau=options.tau,
+            kind=options.perturbation,
+            random_state=self._seed(),
+        )
+
+    @staticmethod
+    def _gkl(labels: np.ndarray, whole: np.ndarray, initial: np.ndarray, draws: list[Any], moved: list[Any]) -> Any:
+        """Criterion and error of each cost from the fits of every draw, common random numbers across costs."""
+        place = {id(draw): k for k, draw in enumerate(draws)}
+        judged = [
+            gkl_criterion(labels, p, initial, draws, lambda draw, c=c: moved[place[id(draw)]][c])
+            for c, p in enumerate(whole)
+        ]
+        return np.array(judged).T
+
+    @staticmethod
+    def _summary(rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted mean over the rows that were judged, and its standard error."""
+        seen = np.isfinite(rows[0])
+        rows, share = rows[:, seen], weight[seen] / weight[seen].sum()
+        mean = rows @ share
+        return mean, np.sqrt(np.square(rows - mean[:, None]) @ np.square(share))
+
+
+class PathJudge(_Judge):
+    """One problem (P) along its path."""
+
+    def _judge(self, data: TrainingSet, X: Any, y: Any, weight: Any) -> Any:
+        template = clone(self.template).set_params(C=1.0)
+        template.classes_ = self.classes
+        data.shared = template._prepare(data)
+        codes = [1] if len(self.classes) == 2 else range(len(self.classes))
+        problems = [template._problem(data, data.signs(code)) for code in codes]
+        costs = self._costs(lambda n: auto_costs(problems[0], n or _DEFAULT_COSTS))
+        solve = template._solve
+        if self.criterion in FORMULAS:
+            formula = FORMULAS[self.criterion]
+            values = [[formula(fit) for fit in fitted_path(problem, costs, solve)] for problem in problems]
+            return costs, np.sum(values, axis=0), np.full(len(costs), np.nan)
+        if self.criterion == "gkl":
+            return costs, *self._judge_gkl(problems[0], costs, solve)
+        columns = [self._honest(problem, costs, solve, data.codes) for problem in problems]
+        scores = columns[0] if len(columns) == 1 else np.stack(columns, axis=-1)
+        rows = np.array([self._rows(problems[0].loss, data.codes, one) for one in scores])
+        return costs, *self._summary(rows, data.weight)
+
+    def _honest(self, problem: Any, costs: np.ndarray, solve: Any, codes: np.ndarray) -> np.ndarray:
+        closed_form = self.criterion == "loo" and problem.loss.name == "least_squares"
+        if self.criterion == "alo" or closed_form:
+            return influence_scores(problem, costs, solve)
+        return left_out_scores(problem, costs, solve, self._folds(codes))
+
+    def _rows(self, loss: Any, codes: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        seen = np.isfinite(scores if scores.ndim == 1 else scores[:, 0])
+        rows = np.full(len(seen), np.nan)
+        rows[seen] = row_costs(self.scoring, loss, codes[seen], scores[seen])
+        return rows
+
+    def _judge_gkl(self, problem: Any, costs: np.ndarray, solve: Any) -> Any:
+        labels = (problem.y + 1) / 2
+        whole = path_probabilities(problem, costs, solve)
+        initial = whole[len(costs) // 2]
+        draws = self._perturb(labels, initial)
+        moved = [path_probabilities(problem, costs, solve, draw) for draw in draws]
+        return self._gkl(labels, whole, initial, draws, moved)
+
+
+class RefitJudge(_Judge):
+    """Any other classifier, refitted for every candidate."""
+
+    def _judge(self, data: TrainingSet, X: Any, y: Any, weight: Any) -> Any:
+        costs = self._costs(lambda n: np.geomspace(*_REFIT_COSTS[:2], n or _REFIT_COSTS[2]))
+        y = np.asarray(y)
+        if self.criterion == "gkl":
+            return costs, *self._judge_gkl(costs, X, y)
+        codes = np.searchsorted(self.classes, y)
+        rows = np.full((len(costs), len(y)), np.nan)
+        for train, test in self._folds(codes):
+            held = _safe_split(self.template, X, y, test, train)[0]
+            for k, cost in enumerate(costs):
+                fit = self._fit(cost, X, y, weight, train)
+                rows[k, test] = self._row_costs(fit, held, codes[test])
+        count = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+        return costs, *self._summary(rows, count)
+
+    def _fit(self, cost: float, X: Any, y: np.ndarray, weight: Any, rows: np.ndarray) -> Any:
+        part, labels = _safe_split(self.template, X, y, rows)
+        given = {} if weight is None else {"sample_weight": np.asarray(weight)[rows]}
+        return clone(self.template).set_params(C=cost).fit(part, labels, **given)
+
+    def _row_costs(self, fit: Any, X: Any, codes: np.ndarray) -> np.ndarray:
+        if self.scoring == "error" or self.scoring == "loss":
+            return (fit.predict(X) != self.classes[codes]).astype(float)
+        return proba_costs(self.scoring, codes, fit.predict_proba(X))
+
+    def _judge_gkl(self, costs: np.ndarray, X: Any, y: np.ndarray) -> Any:
+        labels, n = (y == self.classes[1]).astype(float), len(y)
+        every = np.arange(n)
+
+        def probabilities(cost: float, rows: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+            if drawn.min() == drawn.max():
+                return np.full(n, np.clip(drawn[0], 0.5 / n, 1 - 0.5 / n))
+            part, _ = _safe_split(self.template, X, y, rows)
+            fit = clone(self.template).set_params(C=cost).fit(part, self.classes[drawn.astype(int)])
+            whole = _safe_split(self.template, X, y, every, rows)[0]
+            return np.clip(fit.predict_proba(whole)[:, 1], 0.5 / n, 1 - 0.5 / n)
+
+        whole = np.array([probabilities(cost, every, labels) for cost in costs])
+        initial = whole[len(costs) // 2]
+        draws = self._perturb(labels, initial)
+        moved = [[probabilities(cost, draw.rows, draw.labels) for cost in costs] for draw in draws]
+        return self._gkl(labels, whole, initial, draws, moved)

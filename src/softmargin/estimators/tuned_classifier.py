@@ -1,0 +1,240 @@
+"""Choose ``C`` and the other parameters of a classifier from its training data alone.
+
+Every candidate that is one problem (P) is fitted along a warm-started path of ``C`` and judged by honest scores:
+those of approximate leave-one-out (one fit and its influences, no refit at all), of folds, or of a held-out part; or
+by a formula of the fit itself (GACV, EGACV, AIC, BIC); or by the covariance penalty of Wang, Shen and Liu, which
+needs probabilities and nothing else. Classifiers that are not one problem (P) are judged by folds, a held-out part or
+the covariance penalty.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from softmargin.estimators._base import ClassifierBase
+from softmargin.estimators._expansion import ExpansionClassifier
+from softmargin.estimators._judges import FORMULAS, PathJudge, RefitJudge
+from softmargin.tuning import SCORINGS
+
+__all__ = ["TunedClassifier"]
+
+_CRITERIA = ("auto", "alo", "cv", "holdout", "loo", "gkl", *FORMULAS)
+_RULES = ("best", "one_se")
+_AUTO_LOSSES = ("logistic", "coherence", "squared_hinge", "huberized_hinge", "modified_huber")
+
+
+def _inner_has(name: str) -> Any:
+    def check(tuned: Any) -> bool:
+        getattr(getattr(tuned, "best_estimator_", tuned.estimator), name)
+        return True
+
+    return check
+
+
+class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier that chooses its own parameters.
+
+    Parameters
+    ----------
+    estimator : softmargin classifier
+        What to tune; its other parameters stay as they are.
+    grid : "auto", int or dict
+        "auto": 30 values of ``C`` on a range taken from the data; an int: that many. A dict gives values per
+        parameter, and may say ``"auto"`` for ``"C"`` and for ``"loss"`` (a set of losses with probabilities).
+    criterion : {"auto", "alo", "cv", "holdout", "loo", "gkl", "gacv", "egacv", "aic", "bic"}
+        How a candidate is judged. "auto" is "alo" for smooth losses and "cv" otherwise. "loo" leaves every row out in
+        turn (closed form for the squared loss, refits from warm starts otherwise). "gkl" perturbs the data and
+        estimates the log loss on new data.
+    scoring : {"auto", "loss", "log_loss", "brier", "error"}
+        What an honest score costs. "auto": the loss itself while only ``C`` and the penalty vary, the log loss when
+        other parameters do, the error rate for losses without probabilities.
+    cv : int or splitter, default=5
+        Folds of criterion "cv"; criterion "holdout" keeps ``1/cv`` of the rows.
+    rule : {"best", "one_se"}
+        "one_se" takes the smallest ``C`` whose criterion is within one standard error of the best.
+    n_draws, tau, perturbation
+        Of criterion "gkl": perturbed data sets, their strength and kind ("pairs" or "literal").
+    random_state : int, RandomState or None
+        Of the folds and perturbations.
+    verbose : int
+        Print each candidate.
+
+    Attributes
+    ----------
+    best_params_ : dict
+    best_score_ : float
+        Its criterion.
+    best_estimator_ : classifier
+        Fitted to all rows with the best parameters.
+    results_ : pandas.DataFrame
+        One row per candidate: parameters, criterion and its standard error, best first.
+    criterion_ : str
+        The criterion used.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from softmargin import MarginClassifier, TunedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> tuned = TunedClassifier(MarginClassifier()).fit(scale(X), y)
+    >>> tuned.criterion_, bool(tuned.best_score_ < 0.08)
+    ('alo', True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        grid: Any = "auto",
+        criterion: str = "auto",
+        scoring: str = "auto",
+        cv: Any = 5,
+        rule: str = "best",
+        n_draws: int = 40,
+        tau: float = 0.5,
+        perturbation: str = "pairs",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.criterion = criterion
+        self.scoring = scoring
+        self.cv = cv
+        self.rule = rule
+        self.n_draws = n_draws
+        self.tau = tau
+        self.perturbation = perturbation
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TunedClassifier:
+        """Judge every candidate and fit the best one to all rows."""
+        self._check_parameters()
+        probe = clone(self.estimator)
+        data = probe._training_set(X, y, sample_weight)
+        self.classes_ = probe.classes_
+        families = self._families(probe)
+        self.criterion_ = self._resolve_criterion(families)
+        self._records: list[dict[str, Any]] = []
+        for family in families:
+            template = clone(self.estimator).set_params(**family)
+            template._check_parameters()
+            template.classes_ = probe.classes_
+            judge = PathJudge if isinstance(template, ExpansionClassifier) else RefitJudge
+            judged = judge(self, template, self._resolve_scoring(families)).judge(data, X, y, sample_weight)
+            for cost, score, error in judged:
+                self._records.append({"params": family | {"C": cost}, "score": score, "error": error})
+                if self.verbose:
+                    print(f"{self._records[-1]['params']}: {self.criterion_} {score:.6g} (standard error {error:.2g})")
+        self._choose()
+        self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_)
+        self.best_estimator_.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
+        self.n_features_in_ = self.best_estimator_.n_features_in_
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The labels of the best classifier."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    @available_if(_inner_has("decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores of the best classifier."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    @available_if(_inner_has("predict_proba"))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The class probabilities of the best classifier."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+    @property
+    def results_(self) -> Any:
+        """All candidates, best first, as a pandas DataFrame."""
+        check_is_fitted(self, "best_estimator_")
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("TunedClassifier.results_ needs pandas: pip install pandas") from error
+        rows = [r["params"] | {self.criterion_: r["score"], "std_error": r["error"]} for r in self._records]
+        return pd.DataFrame(rows).sort_values(self.criterion_, ignore_index=True)
+
+    # -- candidates ----------------------------------------------------------------------------------------------
+
+    def _families(self, probe: Any) -> list[dict[str, Any]]:
+        """The combinations of all parameters but ``C``."""
+        grid = self.grid if isinstance(self.grid, dict) else {}
+        others = {name: values for name, values in grid.items() if name != "C"}
+        known = probe.get_params()
+        for name in grid:
+            if name not in known:
+                raise ValueError(f"grid names {name!r}, which {type(probe).__name__} does not have.")
+        if others.get("loss") == "auto":
+            others["loss"] = _AUTO_LOSSES
+        return [dict(zip(others, values, strict=True)) for values in product(*others.values())]
+
+    def _choose(self) -> None:
+        best = min(self._records, key=lambda record: record["score"])
+        if self.rule == "one_se":
+            if not np.isfinite(best["error"]):
+                raise ValueError(f"rule='one_se' needs a standard error, which criterion={self.criterion_!r} has not.")
+            enough = [r for r in self._records if r["score"] <= best["score"] + best["error"]]
+            best = min(enough, key=lambda record: record["params"]["C"])
+        self.best_params_, self.best_score_ = best["params"], best["score"]
+
+    def _resolve_criterion(self, families: list[dict[str, Any]]) -> str:
+        templates = [clone(self.estimator).set_params(**family) for family in families]
+        paths = [t for t in templates if isinstance(t, ExpansionClassifier)]
+        bent = all(t._loss().smooth for t in paths) and len(paths) == len(templates)
+        if self.criterion == "auto":
+            return "alo" if bent else "cv"
+        if self.criterion in ("alo", *FORMULAS) and not bent:
+            raise ValueError(
+                f"criterion={self.criterion!r} needs a smooth loss, whose influences are known; "
+                "use 'cv', 'holdout', 'loo' or 'gkl'."
+            )
+        return self.criterion
+
+    def _resolve_scoring(self, families: list[dict[str, Any]]) -> str:
+        if self.scoring != "auto":
+            return self.scoring
+        template = clone(self.estimator).set_params(**families[0])
+        if isinstance(template, ExpansionClassifier) and not set().union(*families) - {"C", "l1_ratio", "gamma"}:
+            return "loss"
+        return "log_loss" if all(_has_probabilities(self.estimator, family) for family in families) else "error"
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.estimator, ClassifierBase) or "C" not in self.estimator.get_params():
+            raise ValueError(
+                f"estimator must be a softmargin classifier with a parameter C; got {self.estimator!r}. "
+                "Use GridSearchCV for others."
+            )
+        for name, allowed in (("criterion", _CRITERIA), ("scoring", ("auto", *SCORINGS)), ("rule", _RULES)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}.")
+        whole = isinstance(self.grid, (int, np.integer)) and not isinstance(self.grid, bool) and self.grid >= 1
+        if not (whole or isinstance(self.grid, dict) or (isinstance(self.grid, str) and self.grid == "auto")):
+            raise ValueError(f"grid must be 'auto', a positive int or a dict; got {self.grid!r}.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.pairwise = inner.input_tags.pairwise
+        return tags
+
+
+def _has_probabilities(estimator: Any, family: dict[str, Any]) -> bool:
+    return hasattr(clone(estimator).set_params(**family), "predict_proba")

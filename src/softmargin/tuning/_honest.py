@@ -1,0 +1,120 @@
+"""Scores a row would have had if it had not helped to fit, for a whole path of costs.
+
+A path solves the same problem for increasing ``C``, each fit from the solution before. Honest scores come from
+leaving rows out (folds, a held-out part), or from one fit and its influences (approximate leave-one-out, exact for
+squared losses).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.problem import Problem
+from softmargin.solvers import Solution
+from softmargin.tuning._criteria import Fitted, alo_scores
+from softmargin.tuning._gkl import Perturbation
+from softmargin.tuning._influence import influence
+
+__all__ = [
+    "auto_costs",
+    "fitted_path",
+    "influence_scores",
+    "left_out_scores",
+    "path_probabilities",
+    "solution_path",
+]
+
+Array = NDArray[np.floating[Any]]
+Solve = Callable[[Problem, "Solution | None"], Solution]
+
+_FAINT, _FIRM = 0.02, 1e4  # scores of the smallest cost in units of the margin; largest cost over smallest
+
+
+def auto_costs(problem: Problem, n_costs: int) -> Array:
+    """A geometric range of ``C``, from a nearly constant classifier to a nearly unpenalised one.
+
+    At small ``C`` the scores are ``C Phi Phi'g`` to first order, ``g`` the pull of the rows on the constant classifier;
+    with an l1 part all coefficients are zero up to ``C = l1_ratio / max |Phi'g|``.
+    """
+    slope = problem.weights * problem.loss.slope(np.zeros_like(problem.y)) * problem.y
+    slope = slope - problem.weights * slope.sum() / problem.weights.sum() if problem.fit_intercept else slope
+    gradient = problem.expansion.transpose(slope)
+    if problem.penalty.l1_ratio > 0:
+        lowest = problem.penalty.l1_ratio / max(float(np.abs(gradient).max(initial=0.0)), 1e-300)
+        return np.geomspace(lowest, lowest * _FIRM, n_costs)
+    scores = problem.expansion.apply(slope if problem.expansion.is_kernel else gradient)
+    lowest = _FAINT / max(float(np.abs(scores).max(initial=0.0)), 1e-300)
+    return np.geomspace(lowest, lowest * _FIRM * 100, n_costs)
+
+
+def solution_path(problem: Problem, costs: Iterable[float], solve: Solve) -> Iterator[tuple[float, Problem, Solution]]:
+    """The solutions for increasing costs; ``problem.weights`` are those of ``C = 1``."""
+    start = None
+    for cost in costs:
+        scaled = replace(problem, weights=cost * problem.weights)
+        start = solve(scaled, start)
+        yield cost, scaled, start
+
+
+def fitted_path(problem: Problem, costs: Iterable[float], solve: Solve) -> Iterator[Fitted]:
+    """The fits of a path with their influences."""
+    for cost, scaled, solution in solution_path(problem, costs, solve):
+        margins = scaled.margins(solution.coef, solution.intercept)
+        curvature = scaled.weights * problem.loss.curvature(margins)
+        active = None
+        if problem.penalty.l1_ratio > 0 and not problem.expansion.is_kernel:
+            active = np.flatnonzero(solution.coef)
+        H = influence(
+            problem.expansion, curvature, problem.penalty.ridge, fit_intercept=problem.fit_intercept, active=active
+        )
+        yield Fitted(problem.loss, problem.y, problem.y * margins, problem.weights, cost, H)
+
+
+def influence_scores(problem: Problem, costs: Iterable[float], solve: Solve) -> Array:
+    """Approximate leave-one-out scores, one row per cost."""
+    return np.array([alo_scores(fit) for fit in fitted_path(problem, costs, solve)])
+
+
+def left_out_scores(
+    problem: Problem, costs: Array, solve: Solve, folds: Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]
+) -> Array:
+    """Scores of the rows in each test part from paths fitted to the other rows; NaN for rows in no test part."""
+    scores = np.full((len(costs), len(problem.y)), np.nan)
+    for train, test in folds:
+        part = replace(
+            problem, expansion=problem.expansion.take(train), y=problem.y[train], weights=problem.weights[train]
+        )
+        seen = problem.expansion.K[np.ix_(test, train)] if problem.expansion.is_kernel else problem.expansion.X[test]
+        for k, (_, _, solution) in enumerate(solution_path(part, costs, solve)):
+            scores[k, test] = np.asarray(seen @ solution.coef).ravel() + solution.intercept
+    return scores
+
+
+def path_probabilities(problem: Problem, costs: Array, solve: Solve, draw: Perturbation | None = None) -> Array:
+    """P(y = +1) of the training rows along a path, fitted to them or to a perturbed version of them.
+
+    Probabilities stay ``1/(2n)`` away from 0 and 1, so their log loss is finite; a perturbed set of one class gives
+    that bound everywhere.
+    """
+    n = len(problem.y)
+    part, seen = problem, problem.expansion.K if problem.expansion.is_kernel else problem.expansion.X
+    if draw is not None:
+        if draw.labels.min() == draw.labels.max():
+            return np.full((len(costs), n), np.clip(draw.labels[0], 0.5 / n, 1 - 0.5 / n))
+        seen = seen[:, draw.rows] if problem.expansion.is_kernel else seen
+        part = replace(
+            problem,
+            expansion=problem.expansion.take(draw.rows),
+            y=2 * draw.labels - 1,
+            weights=problem.weights[draw.rows],
+        )
+    found = [
+        problem.loss.probability(np.asarray(seen @ solution.coef, dtype=float).ravel() + solution.intercept)
+        for _, _, solution in solution_path(part, costs, solve)
+    ]
+    return np.clip(found, 0.5 / n, 1 - 0.5 / n)

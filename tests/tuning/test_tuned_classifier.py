@@ -1,0 +1,130 @@
+"""TunedClassifier: every criterion chooses sensibly, paths equal refits, and bad requests are named."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from softmargin import CoherenceClassifier, MarginClassifier, TunedClassifier, losses
+
+
+@parametrize_with_checks([TunedClassifier(MarginClassifier(tol=1e-10), grid=4)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 30))
+    y = np.where(X[:, 0] - X[:, 1] + rng.logistic(size=120) > 0, "yes", "no")
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(4000, 30))
+    return X, np.where(X[:, 0] - X[:, 1] + rng.logistic(size=4000) > 0, "yes", "no")
+
+
+@pytest.mark.parametrize("criterion", ["alo", "cv", "holdout", "gacv", "egacv", "aic", "bic", "gkl"])
+def test_every_criterion_beats_the_ends_of_the_range(data, fresh, criterion):
+    tuned = TunedClassifier(MarginClassifier(), grid=9, criterion=criterion, n_draws=8).fit(*data)
+    costs = np.sort(tuned.results_["C"].to_numpy())
+    logistic = losses.Logistic()
+
+    def new_loss(model):
+        sign = np.where(fresh[1] == "yes", 1, -1)
+        return logistic.value(sign * model.decision_function(fresh[0])).mean()
+
+    chosen = new_loss(tuned)
+    assert chosen < new_loss(MarginClassifier(C=costs[-1]).fit(*data))
+    assert chosen <= new_loss(MarginClassifier(C=costs[0]).fit(*data)) + 1e-9
+
+
+def test_cross_validation_along_the_path_equals_cold_refits(data):
+    X, y = data
+    folds = StratifiedKFold(4, shuffle=True, random_state=3)
+    grid = {"C": [0.01, 0.1, 1.0]}
+    tuned = TunedClassifier(MarginClassifier(tol=1e-10), grid=grid, criterion="cv", cv=folds).fit(X, y)
+    for C, score in zip(tuned.results_["C"], tuned.results_["cv"], strict=True):
+        rows = np.empty(len(y))
+        for train, test in folds.split(X, y):
+            f = MarginClassifier(C=C, tol=1e-10).fit(X[train], y[train]).decision_function(X[test])
+            rows[test] = losses.Logistic().value(np.where(y[test] == "yes", 1, -1) * f)
+        assert score == pytest.approx(rows.mean(), rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_closed_form_leave_one_out_equals_refits(data, kernel):
+    X, y = data[0][:25], data[1][:25]
+    model = MarginClassifier(loss="least_squares", kernel=kernel, gamma=0.05, tol=1e-12)
+    tuned = TunedClassifier(model, grid={"C": [0.3]}, criterion="loo").fit(X, y)
+    left_out = []
+    for i in range(25):
+        rest = np.arange(25) != i
+        f = clone(model).set_params(C=0.3).fit(X[rest], y[rest]).decision_function(X[i : i + 1])
+        left_out.append((1 - (1 if y[i] == "yes" else -1) * f[0]) ** 2)
+    assert tuned.best_score_ == pytest.approx(np.mean(left_out) * losses.LeastSquares().value(0.0), rel=1e-5)
+
+
+def test_exact_leave_one_out_of_another_loss_is_close_to_the_approximation(data):
+    X, y = data[0][:60, :3], data[1][:60]
+    exact = TunedClassifier(MarginClassifier(tol=1e-9), grid={"C": [0.1]}, criterion="loo").fit(X, y)
+    quick = TunedClassifier(MarginClassifier(tol=1e-9), grid={"C": [0.1]}, criterion="alo").fit(X, y)
+    assert quick.best_score_ == pytest.approx(exact.best_score_, rel=1e-2)
+
+
+def test_one_standard_error_prefers_the_smaller_cost(data):
+    best = TunedClassifier(MarginClassifier(), grid=15).fit(*data)
+    plain = TunedClassifier(MarginClassifier(), grid=15, rule="one_se").fit(*data)
+    assert plain.best_params_["C"] < best.best_params_["C"]
+    assert plain.best_score_ <= best.best_score_ + best.results_["std_error"][0]
+
+
+def test_loss_parameters_and_losses_are_tuned_by_their_probabilities(data):
+    heat = TunedClassifier(CoherenceClassifier(), grid={"C": 5, "temperature": [0.3, 1.0]}).fit(*data)
+    assert set(heat.best_params_) == {"C", "temperature"}
+    assert len(heat.results_) == 10
+    which = TunedClassifier(MarginClassifier(), grid={"C": 4, "loss": "auto"}).fit(*data)
+    assert which.best_params_["loss"] in losses.available()
+    assert which.predict_proba(data[0]).shape == (120, 2)
+
+
+def test_l1_and_kernel_paths_and_the_hinge_are_tuned(data):
+    sparse = TunedClassifier(MarginClassifier(l1_ratio=1.0), grid=8).fit(*data)
+    assert 0 < sparse.best_estimator_.n_features_selected_ < 30
+    hinge = TunedClassifier(MarginClassifier(loss="hinge", kernel="rbf"), grid=4).fit(*data)
+    assert hinge.criterion_ == "cv"
+    assert not hasattr(hinge, "predict_proba")
+
+
+def test_more_than_two_classes():
+    X, y = make_classification(n_samples=150, n_informative=4, n_classes=3, random_state=0)
+    for criterion, scoring in (("alo", "loss"), ("cv", "log_loss"), ("alo", "error")):
+        tuned = TunedClassifier(MarginClassifier(), grid=4, criterion=criterion, scoring=scoring).fit(X, y)
+        assert tuned.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: TunedClassifier(LogisticRegression()), "estimator"),
+        (lambda: TunedClassifier(MarginClassifier(), criterion="magic"), "criterion"),
+        (lambda: TunedClassifier(MarginClassifier(), scoring="auc"), "scoring"),
+        (lambda: TunedClassifier(MarginClassifier(), rule="two_se"), "rule"),
+        (lambda: TunedClassifier(MarginClassifier(), grid={"D": [1]}), "'D'"),
+        (lambda: TunedClassifier(MarginClassifier(), grid={"C": [-1.0]}), r"grid\['C'\]"),
+        (lambda: TunedClassifier(MarginClassifier(), grid="fine"), "grid"),
+        (lambda: TunedClassifier(MarginClassifier(loss="hinge"), criterion="alo"), "smooth"),
+        (lambda: TunedClassifier(MarginClassifier(loss="hinge"), scoring="log_loss"), "link"),
+        (lambda: TunedClassifier(MarginClassifier(), criterion="bic", rule="one_se"), "standard error"),
+    ],
+)
+def test_bad_requests_are_named(data, make, word):
+    with pytest.raises(ValueError, match=word):
+        make().fit(*data)
