@@ -1,5 +1,7 @@
 """Displays hold the numbers they draw and refuse what they cannot."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,10 @@ import matplotlib.pyplot as plt  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.svm import LinearSVC  # noqa: E402
 
+from softmargin import losses  # noqa: E402
 from softmargin.datasets import make_disk, make_gaussians  # noqa: E402
-from softmargin.plots import BoundaryDisplay, PathDisplay  # noqa: E402
+from softmargin.plots import BoundaryDisplay, PathDisplay, loss_gallery  # noqa: E402
+from softmargin.plots._gallery import _families  # noqa: E402
 from softmargin.plots._style import direct_labels  # noqa: E402
 
 
@@ -85,3 +89,35 @@ def test_labels_are_moved_apart():
     direct_labels(ax, 1.0, [0.5, 0.5, 0.51], ["a", "b", "c"], ["k", "k", "k"], least_gap=0.1)
     heights = sorted(text.xyann[1] for text in ax.texts)
     assert np.diff(heights).min() > 0.0999
+
+
+def test_gallery_shows_every_registered_loss_with_its_values_and_pulls():
+    figure = loss_gallery()
+    upper, lower = figure.axes[: len(figure.axes) // 2], figure.axes[len(figure.axes) // 2 :]
+    drawn = {loss.name for members in _families().values() for loss in members.values()}
+    assert set(losses.available()) - drawn <= {"truncated", "power_margin"}
+    for axis, members in zip(upper, _families().values(), strict=True):
+        lines = {line.get_label(): line for line in axis.lines}
+        for label, loss in members.items():
+            u, cost = lines[label].get_data()
+            np.testing.assert_allclose(cost, loss.value(u))
+    for axis, members in zip(lower, _families().values(), strict=True):
+        lines = {line.get_label(): line for line in axis.lines}
+        for label, loss in members.items():
+            u, pull = lines[label].get_data()
+            shown = np.isfinite(pull)
+            assert shown.sum() > 1100
+            np.testing.assert_allclose(pull[shown], -loss.slope(u)[shown])
+
+
+def test_gallery_draws_the_losses_it_is_given():
+    figure = loss_gallery([losses.Hinge(), losses.Welsch(0.7)], margins=(-2, 2))
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["Hinge()", "Welsch(sigma=0.7)"]
+    with pytest.raises(ValueError, match="low < high"):
+        loss_gallery(margins=(1, 1))
+
+
+def test_plots_without_matplotlib_name_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'softmargin\[plot\]'"):
+        loss_gallery()

@@ -28,23 +28,22 @@ _PROBES = expit(np.linspace(-12, 0, 200))
 class CustomEntropy(Entropy):
     """A permissible function given by NumPy callables on (0, 1).
 
-        Parameters
-        ----------
-        phi : callable
-            Strictly concave, symmetric about 1/2, at least 0.
-        dphi, d2phi : callable, optional
-            Its derivatives; missing ones are found by the complex step or central differences.
-        inverse_link : callable, optional
-            ``p(x)``, the probability at score ``x``; found by Newton's method when missing.
+    Parameters
+    ----------
+    phi : callable
+        Strictly concave, symmetric about 1/2, at least 0.
+    dphi, d2phi : callable, optional
+        Its derivatives; missing ones are found by the complex step or central differences.
+    inverse_link : callable, optional
+        ``p(x)``, the probability at score ``x``; found by Newton's method when missing.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from numpy.typing import NDArray
-        >>> from softmargin.losses import BalancedConvex, CustomEntropy
-        >>> loss = BalancedConvex(CustomEntropy(lambda p: np.sqrt(p * (1 - p))))
-        >>> round(float(loss.probability(0.75)), 12)
-        0.8
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmargin.losses import BalancedConvex, CustomEntropy
+    >>> loss = BalancedConvex(CustomEntropy(lambda p: np.sqrt(p * (1 - p))))
+    >>> round(float(loss.probability(0.75)), 12)
+    0.8
     """
 
     phi: Function
