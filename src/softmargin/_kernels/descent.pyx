@@ -22,6 +22,7 @@ import numpy as np
 
 from libc.math cimport fabs
 from scipy.linalg.cython_blas cimport daxpy, ddot
+from scipy.linalg.cython_lapack cimport dposv
 
 __all__ = ["DenseQuadratic", "GramQuadratic", "Quadratic", "SparseQuadratic", "descend"]
 
@@ -102,7 +103,7 @@ cdef class GramQuadratic(Quadratic):
     def __init__(self, double[:, ::1] H, double[::1] gradient, double[::1] b):
         self.size = b.shape[0]
         self.H, self.grad, self.b = H, gradient, b
-        self.diagonal = np.ascontiguousarray(np.diagonal(H))
+        self.diagonal = np.array(np.diagonal(H))
 
     cdef double slope(self, Py_ssize_t j) noexcept nogil:
         return self.grad[j]
@@ -110,6 +111,60 @@ cdef class GramQuadratic(Quadratic):
     cdef void move(self, Py_ssize_t j, double step) noexcept nogil:
         cdef int one = 1, n = <int>self.size
         daxpy(&n, &step, &self.H[j, 0], &one, &self.grad[0], &one)
+
+
+    def polish(self, const double[::1] cost):
+        """Move within the present orthant to the minimiser on the support, or to the first sign change.
+
+        The model decreases all the way; a coefficient that reaches zero stays there. A nearly singular matrix is
+        shifted a little, which still gives a step that decreases the model. Returns whether the minimiser was reached.
+        """
+        cdef Py_ssize_t j, k, size = 0
+        cdef double[::1] step = np.empty(self.size)
+        cdef Py_ssize_t[::1] support = np.empty(self.size, dtype=np.intp)
+        cdef double length = 1.0, limit
+        cdef Py_ssize_t blocked = -1
+        for j in range(self.size):
+            if self.b[j] != 0 and self.diagonal[j] > 0:
+                support[size] = j
+                size += 1
+        if size == 0 or not self._solve_support(cost, support, size, step):
+            return True
+        for k in range(size):
+            j = support[k]
+            if (self.b[j] > 0) != (self.b[j] + step[k] > 0) or self.b[j] + step[k] == 0:
+                limit = -self.b[j] / step[k]
+                if limit < length or blocked < 0:
+                    length, blocked = limit, j
+        for k in range(size):
+            j = support[k]
+            self.b[j] += length * step[k]
+            self.move(j, length * step[k])
+        if blocked >= 0:
+            self.b[blocked] = 0.0
+        return blocked < 0
+
+    cdef bint _solve_support(
+        self, const double[::1] cost, const Py_ssize_t[::1] support, Py_ssize_t size, double[::1] step
+    ):
+        """The Newton step on the support, by Cholesky."""
+        cdef double[:, ::1] A = np.empty((size, size))
+        cdef double shift = 0.0, scale = 0.0
+        cdef Py_ssize_t j, k
+        cdef int n = <int>size, one = 1, failed = 1
+        for k in range(size):
+            scale = max(scale, self.diagonal[support[k]])
+        while failed and shift <= 1e-6 * scale:
+            with nogil:
+                for k in range(size):
+                    for j in range(k + 1):
+                        A[k, j] = self.H[support[k], support[j]]
+                    A[k, k] += shift
+                    j = support[k]
+                    step[k] = -self.grad[j] - (cost[j] if self.b[j] > 0 else -cost[j])
+                dposv(b"U", &n, &one, &A[0, 0], &n, &step[0], &n, &failed)
+            shift = max(100 * shift, 1e-14 * scale)
+        return not failed
 
 
 cdef class _ResidualQuadratic(Quadratic):

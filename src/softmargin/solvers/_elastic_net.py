@@ -45,25 +45,26 @@ def violations(G: Array, coef: Array, cost: Array, positive: bool) -> Array:
 
 
 def certify(
-    problem: Problem, *, loss: float, g: Array, v: Array, G: Array, coef: Array, scores: Array, cost: Array
+    problem: Problem, *, loss: float, conjugate: float, v: Array, G: Array, coef: Array, square: float, cost: Array
 ) -> Certificate:
-    """The best bound on how far the objective is above its minimum; the intercept must be optimal."""
+    """The best bound on how far the objective is above its minimum.
+
+    ``conjugate`` is ``L*`` (or a bound of it) at dual slopes that sum to zero, ``v`` their product with the columns,
+    ``square`` the ridge norm of ``coef``.
+    """
     penalty = problem.penalty
     ridge, positive = penalty.ridge, penalty.positive
-    square = float(coef @ (scores if problem.expansion.is_kernel else coef))
     omega = 0.5 * ridge * square + float(cost @ np.abs(coef))
-    product = float(g @ scores)
     best = math.inf
     if ridge > 0 and not problem.expansion.is_kernel:
         beyond = np.maximum((-v if positive else np.abs(v)) - cost, 0.0)
-        best = omega + product + float(beyond @ beyond) / (2 * ridge)
+        best = loss + omega + conjugate + float(beyond @ beyond) / (2 * ridge)
     if problem.tilt is None:
         excess = -G if positive else np.abs(G)
         over = excess > cost
         c = float(np.min(cost[over] / excess[over], initial=1.0))
         floor = float(problem.weights.sum()) * problem.loss.floor
-        scaled = loss + omega + c * (product - loss) - (1 - c) * floor + 0.5 * c * c * ridge * square
-        best = min(best, scaled)
+        best = min(best, loss + omega + c * conjugate - (1 - c) * floor + 0.5 * c * c * ridge * square)
     if math.isfinite(best):
         return Certificate(max(best, 0.0), "duality gap")
     scale = float(cost.max(initial=0.0)) or 1.0

@@ -153,7 +153,14 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
         G = v + ridge * (at.scores if problem.expansion.is_kernel else at.coef)
         objective = at.term.cost + at.penalty()
         certificate = certify(
-            problem, loss=at.term.cost, g=at.g, v=v, G=G, coef=at.coef, scores=at.scores, cost=at.cost
+            problem,
+            loss=at.term.cost,
+            conjugate=float(at.g @ at.scores) - at.term.cost,
+            v=v,
+            G=G,
+            coef=at.coef,
+            square=at.square(at.coef, at.scores),
+            cost=at.cost,
         )
         gap = certificate.gap
         if certificate.kind == "duality gap":

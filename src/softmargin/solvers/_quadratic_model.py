@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import lapack
 
 from softmargin._kernels.descent import DenseQuadratic, GramQuadratic, SparseQuadratic, descend
 from softmargin.expansions import Expansion
@@ -28,9 +27,10 @@ __all__ = ["Columns", "GramModel", "ResidualModel", "Target"]
 Array = NDArray[np.floating[Any]]
 
 _GRAM_COLUMNS = 2000  # beyond this many columns a Gram matrix costs more than it saves
-_GRAM_PRECISION = 1e-4
+_GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-2
-_SWEEPS_PER_POLISH = 8
+_SWEEPS_PER_POLISH = 2
+_POLISHES = 4
 _SWEEPS = 2000
 
 
@@ -72,45 +72,49 @@ class Columns:
         """The cheaper of the two forms."""
         n, k = self.M.shape
         if self.is_kernel or not (sparse.issparse(self.M) or k > min(2 * n, _GRAM_COLUMNS)):
-            return GramModel(
-                self.hessian(h), self.centered(self.gradient(g, coef, scores), g, h), self._moment(h), g, h
-            )
+            return self.bend(h).model(1.0, float(g.sum()), self.gradient(g, coef, scores))
         return ResidualModel(self.M, g, h, self.ridge, self.fit_intercept)
 
-    def _moment(self, h: Array) -> Array | None:
-        return self.transpose(h) if self.fit_intercept else None
-
-    def hessian(self, h: Array) -> Array:
-        """``M' diag(h) M`` plus the ridge, the intercept eliminated."""
+    def bend(self, h: Array) -> Bend:
+        """The curvature of the data term along these columns."""
         scaled = self.M * np.sqrt(h).astype(self.M.dtype, copy=False)[:, None]
         H = np.ascontiguousarray(scaled.T @ scaled, dtype=np.float64)
-        if self.is_kernel:
-            H += self.ridge * self.M[self.index]
-        else:
-            H[np.diag_indices_from(H)] += self.ridge
-        if self.fit_intercept:
-            raw = np.diagonal(H).copy()
-            first = self.transpose(h)
-            H -= np.outer(first, first / h.sum())
-            flat = np.diagonal(H) < 1e-12 * raw
-            if flat.any():  # a constant column is the intercept itself
-                H[flat] = 0.0
-                H[:, flat] = 0.0
-        return H
-
-    def centered(self, gradient: Array, g: Array, h: Array) -> Array:
-        """The gradient once the intercept is eliminated."""
+        metric = self.ridge * (self.M[self.index] if self.is_kernel else np.eye(len(H)))
         if not self.fit_intercept:
-            return gradient
-        return gradient - self.transpose(h) * (g.sum() / h.sum())
+            return Bend(H, np.ascontiguousarray(metric), None, 0.0)
+        moment, mass = self.transpose(h), float(h.sum())
+        raw = np.diagonal(H).copy()
+        H -= np.outer(moment, moment / mass)
+        flat = np.diagonal(H) < 1e-12 * raw
+        if flat.any():  # a constant column is the intercept itself
+            H[flat] = 0.0
+            H[:, flat] = 0.0
+        return Bend(H, np.ascontiguousarray(metric), moment, mass)
+
+
+class Bend(NamedTuple):
+    """The Hessian ``M' diag(h) M`` with the intercept eliminated, the ridge's part, ``M'h`` and ``sum h``."""
+
+    data: Array
+    ridge: Array
+    moment: Array | None
+    mass: float
+
+    def model(self, C: float, drift: float, gradient: Array) -> GramModel:
+        """The model whose curvatures are ``C`` times those seen here, at a point with ``sum g = drift``."""
+        H = C * self.data
+        H += self.ridge
+        if self.moment is None:
+            return GramModel(H, gradient, None, 0.0, 0.0)
+        return GramModel(H, gradient - self.moment * (drift / self.mass), self.moment, drift / C, self.mass)
 
 
 class GramModel:
     """The model by its Hessian and its gradient at the point where it was made."""
 
-    def __init__(self, H: Array, gradient: Array, moment: Array | None, g: Array, h: Array) -> None:
+    def __init__(self, H: Array, gradient: Array, moment: Array | None, drift: float, mass: float) -> None:
         self.H, self.gradient, self.moment = H, gradient, moment
-        self.drift, self.mass = float(g.sum()), float(h.sum())
+        self.drift, self.mass = drift, mass
 
     def minimise(self, coef: Array, cost: Array, positive: bool, violation: Array) -> Target:
         """Minimise from ``coef``, whose optimality conditions are violated by ``violation``."""
@@ -121,48 +125,13 @@ class GramModel:
         while not certified and sweeps < _SWEEPS:
             done, certified = descend(quadratic, cost, positive, tolerance, _SWEEPS_PER_POLISH)
             sweeps += done
-            if not certified:
-                _polish(self.H, gradient, b, cost)
+            for _ in range(0 if certified else _POLISHES):
+                if quadratic.polish(cost):
+                    break
         shift = 0.0
         if self.moment is not None:
             shift = -(self.drift + float(self.moment @ (b - coef))) / self.mass
         return Target(b, shift)
-
-
-def _polish(H: Array, gradient: Array, b: Array, cost: Array) -> None:
-    """Move within the orthant of ``b`` to the minimiser on its support, or to the first sign change, in place."""
-    for _ in range(4):
-        support = np.flatnonzero(b)
-        if len(support) == 0:
-            return
-        signs = np.sign(b[support])
-        residual = gradient[support] + cost[support] * signs
-        step = _newton_step(H[np.ix_(support, support)], residual)
-        if step is None:
-            return
-        crossing = signs * (b[support] + step) <= 0
-        length = 1.0
-        if crossing.any():
-            limits = np.where(crossing, -b[support] / np.where(step == 0, 1.0, step), np.inf)
-            length = float(limits.min())
-            step = step * length
-        b[support] += step
-        if crossing.any():
-            b[support[limits == limits.min()]] = 0.0
-        gradient += step @ H[support]
-        if not crossing.any():
-            return
-
-
-def _newton_step(H: Array, residual: Array) -> Array | None:
-    """``-H^(-1) residual``; a nearly singular matrix is shifted, which still gives a step that decreases the model."""
-    shift, scale = 0.0, float(np.diagonal(H).max())
-    while shift <= 1e-6 * scale:
-        _, step, failed = lapack.dposv(H + shift * np.eye(len(H)) if shift else H, -residual, lower=1)
-        if not failed:
-            return step
-        shift = max(100 * shift, 1e-14 * scale)
-    return None
 
 
 class ResidualModel:
