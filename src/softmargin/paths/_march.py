@@ -31,7 +31,6 @@ from threadpoolctl import ThreadpoolController
 from softmargin.problem import Problem
 from softmargin.solvers import Solution, solve
 from softmargin.solvers._elastic_net import certify, violations
-from softmargin.solvers._engine import relative_gap
 from softmargin.solvers._quadratic_model import Bend, Columns
 
 __all__ = ["march"]
@@ -58,7 +57,7 @@ class Place:
 
 @dataclass
 class Finish:
-    """What the certificate needs of a finished point: the loss, balanced dual slopes, and a bound of their conjugate."""
+    """What the certificate needs of a finished point: its loss, balanced dual slopes, a bound of their conjugate."""
 
     loss: float
     dual: Array
@@ -190,8 +189,7 @@ class March:
     def _candidates(self, C: float, forced: NDArray[np.intp]) -> NDArray[np.intp]:
         """The support, the columns expected to matter by ``C``, and those a failed certificate named."""
         now, pull = self.pulls[-1]
-        sign = -1.0 if self.problem.penalty.positive else 1.0
-        measure = (lambda v: -v) if sign < 0 else np.abs
+        measure = np.negative if self.problem.penalty.positive else np.abs
         if len(self.pulls) == 1:
             wanted = measure(pull) >= 2 * self.cost / C - self.cost / now
         else:
@@ -255,16 +253,16 @@ class March:
             cost=self.cost,
         )
         objective = finish.loss + penalty
-        gap = relative_gap(certificate.gap, objective, penalty)
+        gap = certificate.relative(objective, penalty)
         return (
-            Solution(
-                coef, at.intercept, -finish.dual, objective, gap, at.n_iter, gap <= self.tol, certificate.kind
-            ),
+            Solution(coef, at.intercept, -finish.dual, objective, gap, at.n_iter, gap <= self.tol, certificate.kind),
             G,
         )
 
     def _keep(self, solution: Solution, pull: Array, scores: Array) -> None:
-        self.pulls = [self.pulls[-1], (self.Cs[len(self.found)], pull)]
+        C = self.Cs[len(self.found)]
+        earlier = [one for one in self.pulls if one[0] < C * (1 - 1e-9)]  # a repeated C says nothing about the slope
+        self.pulls = [*earlier[-1:], (C, pull)]
         self.scores = scores
         self.found.append(solution)
 

@@ -27,7 +27,7 @@ from softmargin.problem import Problem
 from softmargin.solvers import Solution, solve
 from softmargin.solvers._line import center
 
-__all__ = ["MarginPath", "margin_path", "smallest_C"]
+__all__ = ["MarginPath", "first_move", "margin_path"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -59,9 +59,7 @@ class MarginPath:
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the rows of ``X`` at every C, shape (n_rows, n_Cs)."""
-        return np.column_stack(
-            [self.scorer(b)(X) + a for b, a in zip(self.coefs, self.intercepts, strict=True)]
-        )
+        return np.column_stack([self.scorer(b)(X) + a for b, a in zip(self.coefs, self.intercepts, strict=True)])
 
     def at(self, C: float) -> tuple[Array, float]:
         """Coefficients and intercept at the value of the grid nearest to ``C`` (in ratio)."""
@@ -69,7 +67,7 @@ class MarginPath:
         return self.coefs[nearest], float(self.intercepts[nearest])
 
 
-def smallest_C(problem: Problem) -> tuple[float, Solution]:
+def first_move(problem: Problem) -> tuple[float, Solution]:
     """The largest C whose solution is zero, for a problem with weights at C = 1, and that null solution."""
     n, p = problem.expansion.shape
     margins = problem.margins_of(np.zeros(n), 0.0)
@@ -161,7 +159,7 @@ def margin_path(
     expansion = expand(X, None if kernel is None else _kernel(kernel, X, codes, gamma, degree, coef0))
     penalty = ElasticNet(l1_ratio, _check_factors(factors, expansion.shape[1]), positive)
     problem = Problem(loss, expansion, np.where(codes == 1, 1.0, -1.0), weights, penalty, fit_intercept=fit_intercept)
-    first, null = smallest_C(problem)
+    first, null = first_move(problem)
     solutions, values = _solve_all(problem, _values(Cs, first, eps), first, null, tol, max_iter)
     return MarginPath(
         values,
@@ -198,8 +196,9 @@ def _solve_all(
     failed = [(C, s.gap) for C, s in zip(values, solutions, strict=True) if not s.converged]
     if failed:
         warnings.warn(
-            f"margin_path missed tol={tol:g} at {len(failed)} of {len(values)} values of C, first at C={failed[0][0]:.3g}"
-            f" (relative gap {failed[0][1]:.2g}). Scale the features, raise max_iter or tol, or stop at a smaller C.",
+            f"margin_path missed tol={tol:g} at {len(failed)} of {len(values)} values of C, first at "
+            f"C={failed[0][0]:.3g} (gap {failed[0][1]:.2g}). Scale the features, raise max_iter or tol, "
+            "or stop at a smaller C.",
             ConvergenceWarning,
             stacklevel=3,
         )

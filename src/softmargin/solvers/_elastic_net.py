@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import Problem
+from softmargin.solvers._engine import relative_gap
 
 __all__ = ["Certificate", "certify", "violations"]
 
@@ -36,6 +37,10 @@ class Certificate(NamedTuple):
 
     gap: float
     kind: str
+
+    def relative(self, objective: float, penalty: float) -> float:
+        """The measure in units of the objective; a violation already is in units of the l1 cost."""
+        return relative_gap(self.gap, objective, penalty) if self.kind == "duality gap" else self.gap
 
 
 def violations(G: Array, coef: Array, cost: Array, positive: bool) -> Array:
@@ -59,9 +64,9 @@ def certify(
     if ridge > 0 and not problem.expansion.is_kernel:
         beyond = np.maximum((-v if positive else np.abs(v)) - cost, 0.0)
         best = loss + omega + conjugate + float(beyond @ beyond) / (2 * ridge)
-    if problem.tilt is None:
-        excess = -G if positive else np.abs(G)
-        over = excess > cost
+    excess = -G if positive else np.abs(G)
+    over = excess > cost
+    if problem.tilt is None and not np.any(over & (cost == 0)):
         c = float(np.min(cost[over] / excess[over], initial=1.0))
         floor = float(problem.weights.sum()) * problem.loss.floor
         best = min(best, loss + omega + c * conjugate - (1 - c) * floor + 0.5 * c * c * ridge * square)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from softmargin.losses import Loss
 from softmargin.problem import DataTerm, Problem
 from softmargin.solvers._elastic_net import certify, violations
-from softmargin.solvers._engine import Engine, relative_gap
+from softmargin.solvers._engine import Engine
 from softmargin.solvers._line import center
 from softmargin.solvers._quadratic_model import Columns
 from softmargin.solvers._solution import Solution
@@ -162,9 +162,7 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
             square=at.square(at.coef, at.scores),
             cost=at.cost,
         )
-        gap = certificate.gap
-        if certificate.kind == "duality gap":
-            gap = relative_gap(gap, objective, at.penalty())
+        gap = certificate.relative(objective, at.penalty())
         at.history.append(objective)
         if verbose:
             print(f"proximal newton step {n_iter}: objective {objective:.12g}, relative {certificate.kind} {gap:.3g}")
