@@ -71,7 +71,7 @@ def first_move(problem: Problem) -> tuple[float, Solution]:
     """The largest C whose solution is zero, for a problem with weights at C = 1, and that null solution."""
     n, p = problem.expansion.shape
     margins = problem.margins_of(np.zeros(n), 0.0)
-    intercept, term = center(problem, margins, problem.evaluate(margins))
+    intercept, _, term = center(problem, margins, problem.evaluate(margins))
     pull = problem.expansion.transpose(problem.y * term.slope)
     cost = problem.penalty.thresholds(p) if problem.penalty.l1_ratio > 0 else np.full(p, 1e-3)
     size = -pull if problem.penalty.positive else np.abs(pull)
