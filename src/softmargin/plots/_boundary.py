@@ -157,8 +157,12 @@ class BoundaryDisplay:
 
         z = self.response
         colours = np.array([to_rgb(class_colour(code)) for code in range(z.shape[-1])])
-        share = z if self.kind == "probability" else np.eye(z.shape[-1])[z.argmax(axis=-1)]
-        blend = 1 - 0.6 * (1 - np.clip(share @ colours, 0, 1))
+        k = z.shape[-1]
+        share = np.clip(z, 0, 1) if self.kind == "probability" else np.eye(k)[z.argmax(axis=-1)]
+        # The hue is that of the leading classes, the strength how far the leader is ahead of a guess.
+        hue = share**2 / (share**2).sum(axis=-1, keepdims=True) @ colours
+        strength = 0.65 * (share.max(axis=-1, keepdims=True) - 1 / k) / (1 - 1 / k)
+        blend = 1 - strength * (1 - hue)
         self.image_ = self.ax_.imshow(
             blend, extent=(*self.grid[0][[0, -1]], *self.grid[1][[0, -1]]), origin="lower", aspect="auto"
         )

@@ -82,7 +82,9 @@ def _picture(sample: Sample, path: Path) -> Any:
 
 
 def _map(ax: Any, across: np.ndarray, up: np.ndarray, probability: np.ndarray) -> Any:
-    image = ax.pcolormesh(across, up, probability, cmap=diverging(), vmin=0, vmax=1, alpha=0.75, shading="gouraud")
+    extent = (across[0], across[-1], up[0], up[-1])
+    look = {"cmap": diverging(), "vmin": 0, "vmax": 1, "alpha": 0.75, "interpolation": "bilinear"}
+    image = ax.imshow(probability, extent=extent, origin="lower", aspect="auto", **look)
     ax.contour(across, up, probability, levels=[0.1, 0.9], colors=INK, linewidths=0.8, linestyles="dashed")
     ax.contour(across, up, probability, levels=[0.5], colors=INK, linewidths=1.6)
     return image
