@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from softmargin._kernels.boxqp import descend, descend_pairs
-from softmargin.solvers._gram_rows import GramRows
+from softmargin.solvers._gram_rows import FeatureRows, GramRows
 
-__all__ = ["BoxSolution", "feasible_start", "intercept_interval", "midpoint", "solve_box_qp"]
+__all__ = ["BoxSolution", "feasible_start", "finish_box_qp", "intercept_interval", "midpoint", "solve_box_qp"]
 
 Array = NDArray[np.float64]
 
@@ -32,6 +32,7 @@ WORKING_SET = 256
 ENTERING = 64  # most violating risers, and as many fallers, that enter per round
 EXACT_ROWS = 1000  # up to here the optimum is refined to the last digits whatever the tolerance
 FREE_LIMIT = 3000  # free points beyond which their equations are not solved directly
+FREE_STEPS = 100  # bounds met on the way to the solution of those equations
 SNAP = 1e-9
 STEPS_PER_ROUND = 100_000
 
@@ -87,29 +88,47 @@ def solve_box_qp(
     polish : bool, optional
         Finish by solving the equations of the free points; by default when n or ``tol`` is small.
     """
-    rows = K if isinstance(K, GramRows) else GramRows.of(np.asarray(K))
+    rows = K if isinstance(K, GramRows | FeatureRows) else GramRows.of(np.asarray(K))
     q, lo, hi = (np.ascontiguousarray(v, dtype=np.float64) for v in (q, lo, hi))
     u = feasible_start(start, lo, hi, intercept)
     G = _gradient(rows, u, q)
     if polish is None:
         polish = len(q) <= EXACT_ROWS or tol < 1e-5
-    finest = min(tol, 1e-10) if polish else tol
-    target, n_iter, violation = max(tol, 1e-4) if polish else tol, 0, np.inf
+    target = max(tol, 1e-4) if polish else tol
+    n_iter = _rounds(rows, u, G, lo, hi, intercept, target, max_iter)
+    return finish_box_qp(
+        rows, q, lo, hi, u=u, intercept=intercept, tol=tol, max_iter=max_iter, n_iter=n_iter, polish=polish
+    )
+
+
+def finish_box_qp(
+    rows: GramRows | FeatureRows,
+    q: Array,
+    lo: Array,
+    hi: Array,
+    *,
+    u: Array,
+    intercept: bool,
+    tol: float,
+    max_iter: int,
+    n_iter: int = 0,
+    polish: bool = True,
+) -> BoxSolution:
+    """From a nearly optimal ``u`` to the optimum: exact bounds, the equations of the free points, more rounds if need be."""
+    finest = min(tol, 1e-10) if len(q) <= EXACT_ROWS or tol < 1e-5 else tol
+    target, violation = tol, np.inf
     while True:
-        n_iter += _rounds(rows, u, G, lo, hi, intercept, target, max_iter - n_iter)
-        if polish:
-            _solve_free_points(rows, u, G, lo, hi, intercept)
         _snap(u, lo, hi)
         G = _gradient(rows, u, q)
+        if polish:
+            _solve_free_points(rows, u, G, lo, hi, intercept)
         best, violation = violation, _violation(u, G, lo, hi, intercept)
         # Beyond tol, accuracy is a gift: stop when another digit does not come for a little more work.
-        if (
-            violation <= finest
-            or n_iter >= max_iter
-            or (violation <= tol and (target <= 1e-12 or violation > best / 2))
-        ):
+        stuck = target <= 1e-12 or violation > best / 2
+        if violation <= finest or n_iter >= max_iter or (violation <= tol and stuck):
             break
         target = min(target, violation) / 10
+        n_iter += _rounds(rows, u, G, lo, hi, intercept, target, max_iter - n_iter)
     return _report(u, G, q, lo, hi, intercept, violation, n_iter, tol)
 
 
@@ -149,7 +168,7 @@ def midpoint(interval: tuple[float, float]) -> float:
     return sum(finite) / len(finite) if finite else 0.0
 
 
-def _gradient(rows: GramRows, u: Array, q: Array) -> Array:
+def _gradient(rows: GramRows | FeatureRows, u: Array, q: Array) -> Array:
     G = -q
     support = np.flatnonzero(u)
     rows.add(support, u[support], G)
@@ -164,7 +183,7 @@ def _violation(u: Array, G: Array, lo: Array, hi: Array, intercept: bool) -> flo
 
 
 def _rounds(
-    rows: GramRows, u: Array, G: Array, lo: Array, hi: Array, intercept: bool, tol: float, max_rounds: int
+    rows: GramRows | FeatureRows, u: Array, G: Array, lo: Array, hi: Array, intercept: bool, tol: float, max_rounds: int
 ) -> int:
     """Working sets until the violation is at most ``tol``; ``u`` and ``G`` change in place; returns their number."""
     solve = descend_pairs if intercept else descend
@@ -205,30 +224,38 @@ def _working_set(u: Array, G: Array, lo: Array, hi: Array, intercept: bool, prev
     return np.sort(np.concatenate([entering, kept]))
 
 
-def _solve_free_points(rows: GramRows, u: Array, G: Array, lo: Array, hi: Array, intercept: bool) -> None:
+def _solve_free_points(rows: GramRows | FeatureRows, u: Array, G: Array, lo: Array, hi: Array, intercept: bool) -> None:
     """Move the free points to where their gradients are equal, stopping at bounds (a primal active-set step).
 
     A tiny ridge makes the equations solvable when rows are dependent: each solve is then a proximal-point step, which
     changes the score by nothing that matters and moves along flat directions without harm.
     """
-    for _ in range(50):
-        _snap(u, lo, hi)
-        free = np.flatnonzero((u > lo) & (u < hi))
-        if len(free) == 0 or len(free) > FREE_LIMIT:
-            return
-        step = _equality_step(rows.block(free), G[free], u.sum() if intercept else None)
+    free = np.flatnonzero((u > lo) & (u < hi))
+    if len(free) == 0 or len(free) > FREE_LIMIT:
+        return
+    K, g, v = rows.block(free), G[free], u[free]
+    low, high = lo[free], hi[free]
+    others = float(u.sum() - v.sum())
+    for _ in range(FREE_STEPS):
+        still = np.flatnonzero((v > low) & (v < high))
+        if len(still) == 0:
+            break
+        step = _equality_step(K[np.ix_(still, still)], g[still], others + float(v.sum()) if intercept else None)
         if step is None:
-            return
+            break
+        here, bound = v[still], np.where(step > 0, high[still], low[still])
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(step > 0, hi[free] - u[free], lo[free] - u[free]) / step
-        room = np.where(step == 0, np.inf, room)
+            room = np.where(step == 0, np.inf, (bound - here) / step)
         length = min(1.0, float(room.min()))
-        blocked = free[room <= length]
-        u[free] = np.clip(u[free] + length * step, lo[free], hi[free])
-        u[blocked] = np.where(step[room <= length] > 0, hi[blocked], lo[blocked])
-        rows.add(free, length * step, G)
+        new = v.copy()
+        new[still] = np.where(room <= length, bound, np.clip(here + length * step, low[still], high[still]))
+        _snap(new, low, high)
+        g += K @ (new - v)
+        v = new
         if length == 1.0:
-            return
+            break
+    rows.add(free, v - u[free], G)
+    u[free] = v
 
 
 def _equality_step(K: Array, G: Array, total: float | None) -> Array | None:

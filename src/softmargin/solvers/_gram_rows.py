@@ -2,7 +2,8 @@
 
 Solvers touch few rows of a large kernel matrix and touch those often. ``GramRows`` answers blocks ``K[at][:, at]`` and
 products ``K[:, at] w`` from a store of rows: the whole matrix when it is given or fits the budget, otherwise the most
-recently used rows. Rows may be stored in float32; every sum is made in float64.
+recently used rows. Rows may be stored in float32; every sum is made in float64. ``FeatureRows`` answers the same for
+the matrix ``XX'`` of linear features, which is never formed.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin._kernels.boxqp import add_rows, gather
+from softmargin.expansions import Expansion
 
-__all__ = ["GramRows"]
+__all__ = ["FeatureRows", "GramRows"]
 
 Array = NDArray[np.float64]
 BUDGET = 2 * 2**30  # bytes of kernel rows kept
@@ -85,3 +87,21 @@ class GramRows:
             self._slot[missing], self._row[oldest] = oldest, missing
             self._used[oldest] = self._clock
         return self._slot[at]
+
+
+class FeatureRows:
+    """The matrix ``Phi Phi'`` of features, by products with ``Phi``."""
+
+    def __init__(self, features: Expansion) -> None:
+        self.n = features.shape[0]
+        self._features = features
+
+    def block(self, at: NDArray[np.int64]) -> Array:
+        """``K[at][:, at]`` in float64."""
+        return np.ascontiguousarray(self._features.take(at).outer(), dtype=np.float64)
+
+    def add(self, at: NDArray[np.int64], weight: Array, out: Array) -> None:
+        """``out += K[:, at] @ weight``."""
+        spread = np.zeros(self.n)
+        spread[at] = weight
+        out += self._features.apply(self._features.transpose(spread))

@@ -1,0 +1,141 @@
+"""Kinked losses on linear features: ``n`` rows, no ``n x n`` matrix, the unpenalised intercept exact.
+
+    minimise  1/2 |w|^2 + sum_i max{v (q_i - x_i'w - b) : lo_i <= v <= hi_i}
+
+Three ways, by shape.
+
+* Few rows: the Gram matrix ``XX'`` is small and the box QP is solved to the last digits.
+* Many rows, few columns: most rows end far from their corner, where the cost is linear. A rounded problem
+  (``_smoothing``) finds out which; their sum enters as one fixed linear term, and an interior point (``_interior``)
+  settles the rows near the corner. The cost of a settled row is never above its true cost, so a solution that leaves
+  every settled row on its side is optimal for all rows; otherwise the rows on the wrong side join and it is
+  solved again. The set only grows, so this ends.
+* Many rows and columns: the box QP by working sets, with ``K = XX'`` never formed.
+
+All end in the box QP's own finish: multipliers put on their bounds, the free ones' equations solved, the interval of
+optimal intercepts, the duality gap of the whole problem.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.expansions import Expansion
+from softmargin.solvers._box_qp import EXACT_ROWS, BoxSolution, finish_box_qp, solve_box_qp
+from softmargin.solvers._gram_rows import FeatureRows, GramRows
+from softmargin.solvers._interior import interior_point
+from softmargin.solvers._smoothing import smoothed_start
+
+__all__ = ["solve_linear_hinge"]
+
+Array = NDArray[np.floating[Any]]
+
+SAMPLE = 8  # the start is found on every eighth row
+ROWS_PER_COLUMN = 40  # rows a start or an interior point is worth sifting for
+COLUMNS = 2000  # beyond, p x p systems cost more than working sets
+
+
+def solve_linear_hinge(
+    features: Expansion,
+    q: Array,
+    lo: Array,
+    hi: Array,
+    *,
+    intercept: bool = True,
+    start: Array | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+) -> tuple[BoxSolution, Array]:
+    """The solution of the box QP and its weights ``X'u``."""
+    n, p = features.shape
+    if n <= EXACT_ROWS:
+        found = solve_box_qp(
+            GramRows.of(features.outer()), q, lo, hi, intercept=intercept, start=start, tol=tol, max_iter=max_iter
+        )
+    elif p <= COLUMNS and n >= 2 * p:
+        found = _solve_by_sifting(features, q, lo, hi, intercept, tol, max_iter)
+    else:
+        found = solve_box_qp(
+            FeatureRows(features), q, lo, hi, intercept=intercept, start=start, tol=tol, max_iter=max_iter
+        )
+    return found, features.transpose(found.u)
+
+
+def _solve_by_sifting(
+    features: Expansion, q: Array, lo: Array, hi: Array, intercept: bool, tol: float, max_iter: int
+) -> BoxSolution:
+    n, p = features.shape
+    band = max(ROWS_PER_COLUMN * p, n // 30)
+    w, b, residual, blur = _start(features, q, lo, hi, intercept, band)
+    accuracy = min(tol, 1e-6) / 10
+    open_rows = np.abs(residual) <= 3 * blur
+    u = np.where(residual > 0, hi, lo)
+    n_iter = 0
+    while True:
+        open_rows = _widen(open_rows, residual, lo, hi, u, intercept)
+        settled = np.where(open_rows, 0.0, u)
+        chosen = np.flatnonzero(open_rows)
+        part = features if len(chosen) == n else features.take(chosen)
+        point = interior_point(
+            part,
+            q[chosen],
+            lo[chosen],
+            hi[chosen],
+            w0=features.transpose(settled),
+            total=-float(settled.sum()),
+            intercept=intercept,
+            tol=accuracy,
+            guess=(w, b, blur),
+        )
+        n_iter += point.n_iter
+        w, b, u[chosen] = point.w, point.intercept, point.u
+        residual = q - features.apply(w) - b
+        wrong = ~open_rows & np.where(u == hi, residual < 0, residual > 0) & (lo < hi)
+        if not wrong.any():
+            break
+        open_rows |= wrong
+        blur = max(float(np.abs(residual[wrong]).max()), 1e-3 * blur)
+    _settle(u, residual, lo, hi)
+    return finish_box_qp(
+        FeatureRows(features), q, lo, hi, u=u, intercept=intercept, tol=tol, max_iter=max_iter, n_iter=n_iter
+    )
+
+
+def _start(
+    features: Expansion, q: Array, lo: Array, hi: Array, intercept: bool, band: int
+) -> tuple[Array, float, Array, float]:
+    """A solution rounded over a narrow band, from one of a sample of the rows with as much weight."""
+    n, p = features.shape
+    start, blur = (np.zeros(p), 0.0), 1.0
+    if n >= SAMPLE * ROWS_PER_COLUMN * p:
+        rows = np.sort(np.random.default_rng(0).choice(n, n // SAMPLE, replace=False))
+        grow = n / len(rows)
+        w, b, _, blur = _start(
+            features.take(rows), q[rows], grow * lo[rows], grow * hi[rows], intercept, len(rows) // 8
+        )
+        start = (w, b)
+    return smoothed_start(features, q, lo, hi, intercept=intercept, start=start, blur=blur, band=band)
+
+
+def _widen(open_rows: Any, residual: Array, lo: Array, hi: Array, u: Array, intercept: bool) -> Any:
+    """Open rows at infinite bounds, and so many next to the corner that ``sum u = 0`` is within their reach."""
+    open_rows = open_rows | ~np.isfinite(u)
+    while intercept and not open_rows.all():
+        fixed = float(u[~open_rows].sum())
+        reach = lo[open_rows].sum(), hi[open_rows].sum()
+        slack = 0.1 * (reach[1] - reach[0]) if np.isfinite(reach[1] - reach[0]) else 0.0
+        if reach[0] + slack < -fixed < reach[1] - slack:
+            break
+        wider = np.sort(np.abs(residual))[min(len(u) - 1, 2 * np.count_nonzero(open_rows) + 16)]
+        open_rows = open_rows | (np.abs(residual) <= wider)
+    return open_rows
+
+
+def _settle(u: Array, residual: Array, lo: Array, hi: Array) -> None:
+    """Put multipliers on a bound where they are closer to it, in widths, than their row is to its corner."""
+    width = np.where(np.isfinite(hi - lo), hi - lo, np.maximum(np.abs(u), np.finfo(float).tiny))
+    np.copyto(u, hi, where=hi - u <= width * np.maximum(residual, 0))
+    np.copyto(u, lo, where=u - lo <= width * np.maximum(-residual, 0))

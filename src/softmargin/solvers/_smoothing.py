@@ -1,0 +1,108 @@
+"""A primal start for kinked losses on linear features: Newton's method on ever less rounded corners.
+
+Rounding the corner of the cost ``max{v (q - f) : lo <= v <= hi}`` over a half-width ``h`` makes its slope
+``v = clip(lo + (hi - lo)(q - f + h) / 2h, lo, hi)``: only rows with ``|q - f| < h`` have curvature, so the Hessian is
+as cheap as the band is narrow. When a step moves no score by more than ``h / 2``, ``h`` is divided by three. The
+last ``h`` tells how far from their corner rows must lie to be taken as settled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from softmargin.expansions import Expansion
+
+__all__ = ["smoothed_start"]
+
+Array = NDArray[np.floating[Any]]
+
+
+def smoothed_start(
+    features: Expansion,
+    q: Array,
+    lo: Array,
+    hi: Array,
+    *,
+    intercept: bool,
+    start: tuple[Array, float],
+    blur: float,
+    band: int,
+    max_iter: int = 40,
+) -> tuple[Array, float, Array, float]:
+    """Weights, intercept, residuals ``q - f`` and the last half-width: the one with at most ``band`` rows within it."""
+    w, b = start
+    residual = q - features.apply(w) - b
+    cost = _Rounded(lo, hi, blur)
+    for _ in range(max_iter):
+        dw, db = _newton_step(features, w, residual, cost, intercept)
+        change = features.apply(dw) + db
+        length = _search(cost, residual, change, w, dw)
+        w, b, residual = w + length * dw, b + length * db, residual - length * change
+        if length * np.abs(change).max() <= cost.h / 2:
+            if np.count_nonzero(np.abs(residual) < cost.h) <= band:
+                break
+            cost = _Rounded(lo, hi, cost.h / 3)
+    return w, b, residual, cost.h
+
+
+class _Rounded:
+    """The rounded cost ``max_v v r - (v - centre)^2 / (2 steep)``; an infinite bound is replaced by a steep wall."""
+
+    def __init__(self, lo: Array, hi: Array, h: float) -> None:
+        width = hi - lo
+        finite = np.isfinite(width)
+        ends = np.where(np.isfinite(hi), hi, lo)
+        typical = float(width[finite].mean()) if finite.any() else float(np.abs(ends).mean())
+        self.lo, self.hi, self.h = lo, hi, h
+        self.steep = np.where(finite, width, typical or 1.0) / (2 * h)
+        self.centre = np.where(np.isfinite(lo), lo + self.steep * h, hi - self.steep * h)
+
+    def slope(self, r: Array) -> Array:
+        """The multiplier ``v`` at residual ``r``."""
+        return np.clip(self.centre + self.steep * r, self.lo, self.hi)
+
+    def value(self, r: Array, v: Array) -> float:
+        """The total cost at residuals ``r`` with slopes ``v``."""
+        away = v - self.centre
+        return float(v @ r) - 0.5 * float(away @ (away / self.steep))
+
+
+def _newton_step(
+    features: Expansion, w: Array, residual: Array, cost: _Rounded, intercept: bool
+) -> tuple[Array, float]:
+    v = cost.slope(residual)
+    gradient = w - features.transpose(v)
+    band = np.flatnonzero((v > cost.lo) & (v < cost.hi))
+    bend, rows = cost.steep[band], features.take(band)
+    hessian = rows.gram(bend)
+    hessian[np.diag_indices_from(hessian)] += 1.0
+    factor = linalg.cho_factor(hessian, lower=True, check_finite=False, overwrite_a=True)
+    dw = -linalg.cho_solve(factor, gradient, check_finite=False)
+    if not intercept:
+        return dw, 0.0
+    border, total = rows.transpose(bend), float(bend.sum())
+    shadow = linalg.cho_solve(factor, border, check_finite=False)
+    mass = total - float(border @ shadow)
+    if mass <= 1e-12 * total or total == 0:  # no row in the band: only the sign of the push is known
+        return dw, float(np.sign(v.sum())) * cost.h
+    db = (float(v.sum()) - float(border @ dw)) / mass
+    return dw - db * shadow, db
+
+
+def _search(cost: _Rounded, residual: Array, change: Array, w: Array, dw: Array) -> float:
+    """Backtracking on the rounded objective."""
+    v = cost.slope(residual)
+    here = 0.5 * float(w @ w) + cost.value(residual, v)
+    slope = float(w @ dw) - float(v @ change)
+    length = 1.0
+    while length > 1e-8:
+        moved, r = w + length * dw, residual - length * change
+        there = 0.5 * float(moved @ moved) + cost.value(r, cost.slope(r))
+        if there <= here + 1e-4 * length * slope + 1e-14 * abs(here):
+            break
+        length *= 0.5
+    return length
