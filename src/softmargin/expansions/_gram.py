@@ -22,7 +22,7 @@ from softmargin.expansions._kernel import Kernel
 
 __all__ = ["KernelColumns", "KernelScore", "NystroemFeatures", "check_gram"]
 
-_BLOCK_BYTES = 1 << 26
+_BLOCK_BYTES = 1 << 21  # similarities of a block of new rows stay in cache
 _INDEFINITE = 1e-8
 
 
@@ -40,43 +40,62 @@ class KernelScore:
     def __call__(self, X: Any) -> Array:
         scores = np.empty((X.shape[0], *self.coef.shape[1:]), dtype=X.dtype)
         coef = self.coef.astype(X.dtype, copy=False)
+        similarities = self._similarities(X)
         step = max(64, _BLOCK_BYTES // max(8 * len(coef), 1))
         for first in range(0, X.shape[0], step):
             part = slice(first, min(first + step, X.shape[0]))
-            scores[part] = self._similarities(X[part]) @ coef
+            scores[part] = similarities(X[part]) @ coef
         return scores
 
-    def _similarities(self, X: Any) -> Array:
+    def _similarities(self, X: Any) -> Callable[[Any], Array]:
         if self.kernel.precomputed:
-            return X[:, self.rows]
-        return self.kernel(X, self.rows)
+            return lambda block: block[:, self.rows]
+        return self.kernel.to(self.rows, X)
 
 
 class KernelColumns:
-    """``f = K beta`` on the training rows; ``rows`` are those rows, or their numbers when ``K`` was given."""
+    """``f = K beta`` on the training rows; ``rows`` are those rows, or their numbers when ``K`` was given.
+
+    The matrix is computed when first asked for: solvers that need a few of its rows take them from ``source``.
+    """
 
     is_kernel = True
 
     def __init__(self, K: Any, kernel: Kernel, rows: Any) -> None:
-        self.K = np.asarray(K)
+        self._K = None if K is None else np.asarray(K)
         self.kernel = kernel
         self.rows = rows
+
+    @property
+    def K(self) -> Array:  # noqa: N802
+        if self._K is None:
+            self._K = self.kernel(self.rows, self.rows)
+        return self._K
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether the whole matrix is at hand."""
+        return self._K is not None
+
+    def source(self, dtype: Any) -> Callable[[NDArray[np.int64]], Array]:
+        """A function from row numbers to those rows of the matrix, in the given precision."""
+        return self.kernel.source(self.rows, dtype)
 
     @classmethod
     def from_rows(cls, X: Any, kernel: Kernel) -> KernelColumns:
         """Kernel columns of the training rows ``X`` (the Gram matrix itself for a precomputed kernel)."""
         if kernel.precomputed:
             return cls(check_gram(X), kernel, np.arange(X.shape[0]))
-        K = kernel(X, X)
-        return cls(check_gram(K) if callable(kernel.name) else K, kernel, X)
+        return cls(check_gram(kernel(X, X)) if callable(kernel.name) else None, kernel, X)
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.K.shape  # type: ignore[return-value]
+        n = self.rows.shape[0]
+        return n, n
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.K.dtype
+        return self.rows.dtype if self._K is None else self._K.dtype
 
     def apply(self, coef: Array) -> Array:
         return (self.K @ coef.astype(self.dtype, copy=False)).astype(np.float64, copy=False)

@@ -17,6 +17,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 
+from softmargin.expansions._gaussian import Gaussian
+
 __all__ = ["Kernel"]
 
 _DISTANCE_SAMPLE = 3000
@@ -57,6 +59,18 @@ class Kernel:
     def precomputed(self) -> bool:
         return self.name == "precomputed"
 
+    def source(self, X: Any, dtype: Any) -> Callable[[Any], np.ndarray]:
+        """A function from row numbers to those rows of the kernel matrix of ``X``."""
+        if self.name == "rbf" and not sparse.issparse(X):
+            return Gaussian(X, self.gamma, dtype).among
+        return lambda at: self(X[at], X).astype(dtype, copy=False)
+
+    def to(self, rows: Any, X: Any) -> Callable[[Any], np.ndarray]:
+        """A function from blocks of ``X`` to their similarities to ``rows``, prepared once for all blocks."""
+        if self.name == "rbf" and not sparse.issparse(X) and not sparse.issparse(rows):
+            return Gaussian(rows, self.gamma, X.dtype)
+        return lambda block: self(block, rows)
+
     def __call__(self, A: Any, B: Any) -> np.ndarray:
         """The matrix of similarities between the rows of ``A`` and ``B``, in their floating type."""
         if callable(self.name):
@@ -75,6 +89,9 @@ class Kernel:
 
 
 def _rbf(A: Any, B: Any, gamma: float) -> np.ndarray:
+    if not sparse.issparse(A) and not sparse.issparse(B):
+        reference = Gaussian(np.asarray(B), gamma, np.result_type(A, B))
+        return reference.matrix() if A is B else reference(np.asarray(A))
     K = euclidean_distances(A, B, squared=True)
     K *= -gamma
     np.exp(K, out=K)

@@ -26,7 +26,7 @@ from softmargin.solvers._gram_rows import FeatureRows, GramRows
 
 __all__ = ["BoxSolution", "feasible_start", "finish_box_qp", "intercept_interval", "midpoint", "solve_box_qp"]
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 
 WORKING_SET = 256
 ENTERING = 64  # most violating risers, and as many fallers, that enter per round
@@ -43,7 +43,7 @@ class BoxSolution:
 
     ``violation`` is the largest KKT violation in units of the score; ``gap`` the duality gap relative to the primal
     objective (inf when an infinite bound makes the primal infeasible at this accuracy). ``value`` is the dual
-    objective ``1/2 u'Ku - q'u``.
+    objective ``1/2 u'Ku - q'u``, ``primal`` the cost ``1/2 u'Ku + sum max{v (q - f)}``.
     """
 
     u: Array
@@ -51,6 +51,7 @@ class BoxSolution:
     interval: tuple[float, float]
     intercept: float
     value: float
+    primal: float
     gap: float
     violation: float
     n_iter: int
@@ -114,7 +115,7 @@ def finish_box_qp(
     n_iter: int = 0,
     polish: bool = True,
 ) -> BoxSolution:
-    """From a nearly optimal ``u`` to the optimum: exact bounds, the equations of the free points, more rounds if need be."""
+    """From a nearly optimal ``u`` to the optimum: exact bounds, equations of the free points, more rounds if needed."""
     finest = min(tol, 1e-10) if len(q) <= EXACT_ROWS or tol < 1e-5 else tol
     target, violation = tol, np.inf
     while True:
@@ -296,4 +297,4 @@ def _report(
     primal = 0.5 * float(u @ (G + q)) + float(dual_cost.sum())
     gap = (primal + value) / max(abs(primal), np.finfo(float).tiny)
     ends = (min(interval), max(interval))
-    return BoxSolution(u, G, ends, b, value, max(0.0, gap), violation, n_iter, violation <= tol)
+    return BoxSolution(u, G, ends, b, value, primal, max(0.0, gap), violation, n_iter, violation <= tol)

@@ -19,7 +19,7 @@ from softmargin.expansions import Expansion
 
 __all__ = ["FeatureRows", "GramRows"]
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 BUDGET = 2 * 2**30  # bytes of kernel rows kept
 
 

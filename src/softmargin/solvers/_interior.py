@@ -58,6 +58,8 @@ def interior_point(
     with np.errstate(invalid="ignore"):  # central between two bounds: (u - lo) s = (hi - u) t
         u = np.where(low & high, (lo * s + hi * t) / (s + t), np.where(low, lo + width / s, hi - width / t))
     s, t = np.where(low, s, 0.0), np.where(high, t, 0.0)
+    # the distances to the bounds are kept apart from u: their smallest values would drown in its rounding
+    a, c = np.where(low, u - lo, 1.0), np.where(high, hi - u, 1.0)
     n_bounds = low.sum() + high.sum()
     mu, error, measured = 0.0, np.inf, False
     for step in range(max_iter):
@@ -65,7 +67,6 @@ def interior_point(
             unmatched = features.apply(w - w0 - features.transpose(u))
             dual_residual = features.apply(w) + b - q - s + t
             sum_residual = float(u.sum() - total) if intercept else 0.0
-        a, c = np.where(low, u - lo, 1.0), np.where(high, hi - u, 1.0)
         mu = float(a @ s + c @ t) / n_bounds
         error = max(mu / width, _size(dual_residual), _size(unmatched), abs(sum_residual) / (width * len(u)))
         if error <= tol:
@@ -80,14 +81,15 @@ def interior_point(
         except linalg.LinAlgError:  # as accurate as rounding allows
             break
         ds, dt = np.where(low, -s - s / a * du, 0.0), np.where(high, -t + t / c * du, 0.0)
-        length = min(_reach(a, du), _reach(c, -du), _reach(s, ds), _reach(t, dt))
+        length = min(_reach(a, low * du), _reach(c, high * -du), _reach(s, ds), _reach(t, dt))
         mu_affine = float((a + length * du) @ (s + length * ds) + (c - length * du) @ (t + length * dt)) / n_bounds
         centre = mu * min(1.0, max(mu_affine, 0.0) / mu) ** 3
         pull_a, pull_c = np.where(low, (centre - du * ds) / a, 0.0), np.where(high, (centre + du * dt) / c, 0.0)
         du, db = system.solve(push + pull_a - pull_c, sum_residual)
         ds, dt = np.where(low, pull_a - s - s / a * du, 0.0), np.where(high, pull_c - t + t / c * du, 0.0)
-        length = 0.995 * min(_reach(a, du), _reach(c, -du), _reach(s, ds), _reach(t, dt))
+        length = 0.995 * min(_reach(a, low * du), _reach(c, high * -du), _reach(s, ds), _reach(t, dt))
         u, b, s, t = u + length * du, b + length * db, s + length * ds, t + length * dt
+        a, c = np.where(low, a + length * du, 1.0), np.where(high, c - length * du, 1.0)
         unmatched, dual_residual = (1 - length) * unmatched, (1 - length) * dual_residual
         sum_residual, measured = (1 - length) * sum_residual, True
     return InteriorPoint(u, features.transpose(u) + w0, b, step, error)

@@ -4,7 +4,7 @@
 
 Three ways, by shape.
 
-* Few rows: the Gram matrix ``XX'`` is small and the box QP is solved to the last digits.
+* Few rows (to the last digits), or some with more columns than rows: the box QP of the Gram matrix ``XX'``.
 * Many rows, few columns: most rows end far from their corner, where the cost is linear. A rounded problem
   (``_smoothing``) finds out which; their sum enters as one fixed linear term, and an interior point (``_interior``)
   settles the rows near the corner. The cost of a settled row is never above its true cost, so a solution that leaves
@@ -35,6 +35,7 @@ Array = NDArray[np.floating[Any]]
 
 SAMPLE = 8  # the start is found on every eighth row
 ROWS_PER_COLUMN = 40  # rows a start or an interior point is worth sifting for
+GRAM_ROWS = 6000  # up to here XX' may be formed where columns are many
 COLUMNS = 2000  # beyond, p x p systems cost more than working sets
 
 
@@ -51,16 +52,12 @@ def solve_linear_hinge(
 ) -> tuple[BoxSolution, Array]:
     """The solution of the box QP and its weights ``X'u``."""
     n, p = features.shape
-    if n <= EXACT_ROWS:
-        found = solve_box_qp(
-            GramRows.of(features.outer()), q, lo, hi, intercept=intercept, start=start, tol=tol, max_iter=max_iter
-        )
-    elif p <= COLUMNS and n >= 2 * p:
+    tall = p <= COLUMNS and n >= 2 * p
+    if n > EXACT_ROWS and tall:
         found = _solve_by_sifting(features, q, lo, hi, intercept, tol, max_iter)
     else:
-        found = solve_box_qp(
-            FeatureRows(features), q, lo, hi, intercept=intercept, start=start, tol=tol, max_iter=max_iter
-        )
+        rows = GramRows.of(features.outer()) if n <= GRAM_ROWS else FeatureRows(features)
+        found = solve_box_qp(rows, q, lo, hi, intercept=intercept, start=start, tol=tol, max_iter=max_iter)
     return found, features.transpose(found.u)
 
 
@@ -109,7 +106,8 @@ def _start(
 ) -> tuple[Array, float, Array, float]:
     """A solution rounded over a narrow band, from one of a sample of the rows with as much weight."""
     n, p = features.shape
-    start, blur = (np.zeros(p), 0.0), 1.0
+    start: tuple[Array, float] = (np.zeros(p), 0.0)
+    blur = 1.0
     if n >= SAMPLE * ROWS_PER_COLUMN * p:
         rows = np.sort(np.random.default_rng(0).choice(n, n // SAMPLE, replace=False))
         grow = n / len(rows)
@@ -129,7 +127,7 @@ def _widen(open_rows: Any, residual: Array, lo: Array, hi: Array, u: Array, inte
         slack = 0.1 * (reach[1] - reach[0]) if np.isfinite(reach[1] - reach[0]) else 0.0
         if reach[0] + slack < -fixed < reach[1] - slack:
             break
-        wider = np.sort(np.abs(residual))[min(len(u) - 1, 2 * np.count_nonzero(open_rows) + 16)]
+        wider = np.sort(np.abs(residual))[min(len(u) - 1, 2 * int(np.count_nonzero(open_rows)) + 16)]
         open_rows = open_rows | (np.abs(residual) <= wider)
     return open_rows
 

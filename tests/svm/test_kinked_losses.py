@@ -1,0 +1,125 @@
+"""Hinge and balanced hinge through the door of all solvers: kernels, dense and sparse features, tilts and offsets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.svm import SVC, SVR, LinearSVC
+
+from softmargin import MarginClassifier
+from softmargin.expansions import DenseFeatures, Kernel, SparseFeatures, expand
+from softmargin.losses import BalancedHinge, Hinge
+from softmargin.penalties import ElasticNet
+from softmargin.problem import Problem
+from softmargin.solvers import solve
+
+
+def overlapping(n, p=4, seed=0, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = np.where(X[:, 0] - X[:, 1] + noise * rng.normal(size=n) > 0.3, 1.0, -1.0)
+    return X, y
+
+
+def problem(X, y, loss=None, weights=None, **rest):
+    expansion = SparseFeatures(X) if sparse.issparse(X) else DenseFeatures(X)
+    weights = np.ones(len(y)) if weights is None else weights
+    return Problem(loss or Hinge(), expansion, y, weights, ElasticNet(0.0), **rest)
+
+
+@pytest.mark.parametrize("n", [200, 1500])
+def test_kernel_hinge_equals_libsvm(n):
+    X, y = overlapping(n)
+    ours = MarginClassifier(loss="hinge", kernel="rbf", gamma=0.3, tol=1e-7).fit(X, y)
+    theirs = SVC(gamma=0.3, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=2e-5)
+    assert ours.solution_.gap <= 1e-7
+
+
+def test_balance_one_equals_support_vector_regression_of_the_labels():
+    X, y = overlapping(150)
+    ours = MarginClassifier(loss=BalancedHinge(1.0), kernel="rbf", gamma=0.3, C=0.7).fit(X, y)
+    theirs = SVR(gamma=0.3, C=0.7, epsilon=0.0, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.predict(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
+@pytest.mark.parametrize("shape", [(1200, 3), (4000, 20), (30000, 5)])
+def test_sifting_many_rows_equals_the_certified_optimum(shape, C, balance):
+    X, y = overlapping(*shape, noise=1.5)
+    weights = C * np.random.default_rng(1).choice([0.5, 1.0, 2.0], size=len(y))
+    one = problem(X, y, BalancedHinge(balance), weights)
+    found = solve(one, tol=1e-8)
+    assert found.converged
+    assert found.gap <= 1e-8
+    np.testing.assert_allclose(found.objective, one.objective(found.coef, found.intercept), rtol=1e-10)
+    # the dual point certifies the primal one without trusting the solver
+    dual = np.asarray(found.dual)
+    assert abs(dual.sum()) <= 1e-9 * np.abs(dual).sum()
+    alpha = dual * y
+    assert np.all(alpha <= weights * (1 + 1e-12))
+    assert np.all(alpha >= -balance * weights * (1 + 1e-12))
+    lower = alpha.sum() - 0.5 * np.sum((X.T @ dual) ** 2)
+    np.testing.assert_allclose(lower, found.objective, rtol=1e-7)
+
+
+def test_linear_hinge_beats_or_equals_liblinear_with_its_penalised_intercept_undone():
+    X, y = overlapping(3000, 10)
+    ours = MarginClassifier(loss="hinge", C=0.1).fit(X, y)
+    theirs = LinearSVC(loss="hinge", C=0.1, intercept_scaling=10.0, tol=1e-5, max_iter=10**5).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-2)
+    cost = problem(X, y, weights=np.full(len(y), 0.1))
+    assert ours.solution_.objective <= cost.objective(theirs.coef_[0], float(theirs.intercept_[0])) + 1e-9
+
+
+@pytest.mark.parametrize("shape", [(300, 40), (1500, 30), (1300, 2500)])
+def test_sparse_features_equal_dense_features(shape):
+    X, y = overlapping(*shape)
+    X = np.where(np.abs(X) < 1.2, 0.0, X)
+    weights = np.full(len(y), 0.2)
+    dense, thin = (solve(problem(data, y, weights=weights)) for data in (X, sparse.csr_array(X)))
+    np.testing.assert_allclose(dense.coef, thin.coef, atol=1e-4)
+    np.testing.assert_allclose(dense.objective, thin.objective, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [60, 1500])
+def test_tilt_and_offset_only_move_the_box_and_the_target(n):
+    X, y = overlapping(n, 3)
+    rng = np.random.default_rng(2)
+    tilt, offset = rng.choice([0.0, 0.3], size=n), 0.2 * rng.normal(size=n)
+    one = problem(X, y, tilt=tilt, offset=offset)
+    found = solve(one, tol=1e-9)
+    np.testing.assert_allclose(found.objective, one.objective(found.coef, found.intercept), rtol=1e-9)
+    for _ in range(20):
+        step = 1e-3 * rng.normal(size=4)
+        assert one.objective(found.coef + step[:3], found.intercept + step[3]) >= found.objective - 1e-9
+
+
+@pytest.mark.parametrize("n", [50, 1500])
+def test_without_intercept_no_sum_constraint(n):
+    X, y = overlapping(n, 3)
+    for data in (
+        problem(X, y, fit_intercept=False),
+        Problem(Hinge(), expand(X, Kernel("rbf", 0.4)), y, np.ones(n), ElasticNet(0.0), fit_intercept=False),
+    ):
+        found = solve(data, tol=1e-6)
+        assert found.intercept == 0
+        assert found.gap <= 1e-6
+
+
+def test_infinite_balance_on_features_keeps_every_margin_at_most_one():
+    X, y = overlapping(1500, 3)
+    found = solve(problem(X, y, BalancedHinge(np.inf)), tol=1e-7)
+    margins = y * (X @ found.coef + found.intercept)
+    assert margins.max() <= 1 + 1e-6
+    assert found.certificate == "KKT violation"
+    small = solve(problem(X[:900], y[:900], BalancedHinge(np.inf)), tol=1e-7)
+    assert (y[:900] * (X[:900] @ small.coef + small.intercept)).max() <= 1 + 1e-6
+
+
+def test_l1_is_refused_with_the_reason():
+    X, y = overlapping(30)
+    with pytest.raises(ValueError, match="box_qp needs"):
+        MarginClassifier(loss="hinge", l1_ratio=0.5).fit(X, y)
