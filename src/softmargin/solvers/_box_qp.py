@@ -295,6 +295,8 @@ def _report(
     dual_cost = np.where(residual == 0, 0.0, dual_cost)
     value = 0.5 * float(u @ (G - q))
     primal = 0.5 * float(u @ (G + q)) + float(dual_cost.sum())
-    gap = (primal + value) / max(abs(primal), np.finfo(float).tiny)
+    reach = np.where(np.isfinite(hi - lo), hi - lo, 0.0)
+    scale = max(abs(primal), abs(value), 1e-10 * float(reach @ np.abs(q)), np.finfo(float).tiny)
+    gap = (primal + value) / scale
     ends = (min(interval), max(interval))
-    return BoxSolution(u, G, ends, b, value, primal, max(0.0, gap), violation, n_iter, violation <= tol)
+    return BoxSolution(u, G, ends, b, value, primal, max(0.0, float(gap)), violation, n_iter, violation <= tol)
