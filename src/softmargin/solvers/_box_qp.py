@@ -296,7 +296,7 @@ def _report(
     value = 0.5 * float(u @ (G - q))
     primal = 0.5 * float(u @ (G + q)) + float(dual_cost.sum())
     reach = np.where(np.isfinite(hi - lo), hi - lo, 0.0)
-    scale = max(abs(primal), abs(value), 1e-10 * float(reach @ np.abs(q)), np.finfo(float).tiny)
+    scale = max(abs(primal), abs(value), 1e-6 * float(reach @ np.abs(q)), np.finfo(float).tiny)
     gap = (primal + value) / scale
     ends = (min(interval), max(interval))
     return BoxSolution(u, G, ends, b, value, primal, max(0.0, float(gap)), violation, n_iter, violation <= tol)
