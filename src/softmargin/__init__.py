@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from softmargin.estimators.coherence import CoherenceClassifier
     from softmargin.estimators.composite_least_squares import CompositeLeastSquaresClassifier
     from softmargin.estimators.margin import MarginClassifier
+    from softmargin.estimators.multicategory_svc import MulticategorySVC
     from softmargin.estimators.rule_boost import RuleBoostClassifier
     from softmargin.estimators.score_calibrator import ScoreCalibrator
     from softmargin.estimators.tuned_classifier import TunedClassifier
@@ -28,6 +29,7 @@ _EXPORTS: dict[str, str] = {
     "CompositeLeastSquaresClassifier": "softmargin.estimators.composite_least_squares",
     "MarginClassifier": "softmargin.estimators.margin",
     "RuleBoostClassifier": "softmargin.estimators.rule_boost",
+    "MulticategorySVC": "softmargin.estimators.multicategory_svc",
     "ScoreCalibrator": "softmargin.estimators.score_calibrator",
     "TunedClassifier": "softmargin.estimators.tuned_classifier",
     "SeparableWarning": "softmargin.solvers",

@@ -26,7 +26,7 @@ import numpy as np
 from libc.math cimport fabs, fmin, fmax, INFINITY, isinf
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
-from scipy.linalg.cython_blas cimport dgemv, dger
+from scipy.linalg.cython_blas cimport daxpy, dgemv, dger
 
 CENTER, OWN, ZERO = 0, 1, 2
 
@@ -159,7 +159,8 @@ cdef class _Store:
 
 cdef class DenseStore(_Store):
     """``scores = offset + x'theta + shift * bias``, with theta (p, k) updated in place."""
-    cdef double[:, ::1] X, theta
+    cdef const double[:, ::1] X
+    cdef double[:, ::1] theta
     cdef double[::1] bias, offset, norms
     cdef int p
 
@@ -175,19 +176,21 @@ cdef class DenseStore(_Store):
         cdef int j
         for j in range(self.k):
             scores[j] = self.offset[j] + self.shift * self.bias[j]
-        dgemv("N", &self.k, &self.p, &UNIT, &self.theta[0, 0], &self.k, &self.X[i, 0], &ONE, &UNIT, scores, &ONE)
+        dgemv("N", &self.k, &self.p, &UNIT, &self.theta[0, 0], &self.k, <double*> &self.X[i, 0], &ONE, &UNIT, scores,
+              &ONE)
 
     cdef void move(self, long i, double* delta, long* active, long n_active) noexcept nogil:
         cdef int j
         for j in range(self.k):
             self.bias[j] += delta[j]
-        dger(&self.k, &self.p, &UNIT, delta, &ONE, &self.X[i, 0], &ONE, &self.theta[0, 0], &self.k)
+        dger(&self.k, &self.p, &UNIT, delta, &ONE, <double*> &self.X[i, 0], &ONE, &self.theta[0, 0], &self.k)
 
 
 cdef class SparseStore(_Store):
     """The same for CSR rows."""
-    cdef double[::1] data, bias, offset, norms
-    cdef int[::1] indices, indptr
+    cdef const double[::1] data
+    cdef const int[::1] indices, indptr
+    cdef double[::1] bias, offset, norms
     cdef double[:, ::1] theta
 
     def __init__(self, X, theta, bias, offset, shift):
@@ -225,12 +228,18 @@ cdef class SparseStore(_Store):
 
 
 cdef class GramStore(_Store):
-    """Scores (n, k) of the active rows, kept up to date with rows of the kernel matrix."""
-    cdef double[:, ::1] K, scores
+    """Scores (k, n) without intercept, kept up to date with rows of the kernel matrix, one class at a time.
 
-    def __init__(self, K, scores, shift):
-        self.K, self.scores, self.shift = K, scores, shift
-        self.k = scores.shape[1]
+    While most rows are active all are updated, by one long vector operation per class that moves; later only those.
+    """
+    cdef const double[:, ::1] K
+    cdef double[:, ::1] scores
+    cdef double[::1] bias, offset
+    cdef int n
+
+    def __init__(self, K, scores, bias, offset, shift):
+        self.K, self.scores, self.bias, self.offset, self.shift = K, scores, bias, offset, shift
+        self.k, self.n = scores.shape[0], scores.shape[1]
 
     cdef double curvature(self, long i) noexcept nogil:
         return self.K[i, i] + self.shift
@@ -238,20 +247,24 @@ cdef class GramStore(_Store):
     cdef void read(self, long i, double* scores) noexcept nogil:
         cdef int j
         for j in range(self.k):
-            scores[j] = self.scores[i, j]
+            scores[j] = self.scores[j, i] + self.offset[j] + self.shift * self.bias[j]
 
     cdef void move(self, long i, double* delta, long* active, long n_active) noexcept nogil:
         cdef long a, l
-        cdef int j, k = self.k, n_rows
-        cdef double x
+        cdef int j
         cdef double* row
-        cdef double* similar = &self.K[i, 0]
-        for a in range(n_active):
-            l = active[a]
-            x = similar[l] + self.shift
-            row = &self.scores[l, 0]
-            for j in range(k):
-                row[j] += x * delta[j]
+        cdef double* similar = <double*> &self.K[i, 0]
+        for j in range(self.k):
+            if delta[j] == 0:
+                continue
+            self.bias[j] += delta[j]
+            row = &self.scores[j, 0]
+            if 5 * n_active > self.n:
+                daxpy(&self.n, &delta[j], similar, &ONE, row, &ONE)
+            else:
+                for a in range(n_active):
+                    l = active[a]
+                    row[l] += similar[l] * delta[j]
 
 
 def ascend(_Store store, int link, tuple bounds, double[::1] cost, int[::1] codes, double[:, ::1] b,

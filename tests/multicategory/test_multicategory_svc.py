@@ -1,0 +1,284 @@
+"""Simultaneous support vector machines: golden optima, certificates, reductions, and scikit-learn's conventions."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import linprog
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from softmargin import MulticategorySVC
+from softmargin.losses._multicategory import HINGES, fisher_consistent, multicategory_hinge
+
+FOLDER = Path(__file__).parents[1] / "golden"
+GOLDEN = json.loads((FOLDER / "multicategory.json").read_text())
+BOUNDED = json.loads((FOLDER / "balancing_svm.json").read_text())
+NAMES = {
+    "ww": "weston_watkins",
+    "cs": "crammer_singer",
+    "llw": "lee_lin_wahba",
+    "rmsvm": "reinforced",
+    "naive": "naive",
+}
+pytestmark = pytest.mark.filterwarnings('ignore:method="naive"')
+
+
+def kernel_options(case):
+    width = case["bandwidth"] or 1.0
+    return {"linear": {}, "rbf": {"kernel": "rbf", "gamma": 1 / (2 * width**2)}}[case["kernel"]]
+
+
+def problem(seed, n=40, p=3, k=4):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(k), rng.integers(0, k, n - k)]
+    return rng.normal(size=(n, p)) + rng.normal(size=(k, p))[y], y, rng.uniform(0.2, 3, n)
+
+
+@pytest.mark.parametrize("case", GOLDEN["hinge"]["cases"])
+def test_fit_equals_golden(case):
+    X, lam = np.array(case["X"]), case["lam"]
+    model = MulticategorySVC(
+        NAMES[case["loss"]],
+        mix=case["gamma"],
+        C=1 / (2 * lam),
+        penalize_intercept=case["penalise_intercept"],
+        tol=1e-10,
+        max_iter=10**6,
+        **kernel_options(case),
+    ).fit(X, case["y"], sample_weight=case["sample_weight"])
+    assert model.solution_.objective * 2 * lam == pytest.approx(case["objective"], rel=1e-8)
+    assert model.solution_.gap <= 1e-10
+    two = case["k"] == 2
+    if "f_train" in case:
+        expected = np.array(case["f_train"])
+        np.testing.assert_allclose(model.decision_function(X), expected[:, 1] if two else expected, atol=2e-4)
+    if "coef" in case:
+        np.testing.assert_allclose(model.coef_, np.array(case["coef"])[1:] if two else case["coef"], atol=2e-4)
+
+
+@pytest.mark.parametrize("name", ["mbcm_linear", "mbcm_rbf"])
+def test_bounded_machine_equals_golden(name):
+    case = BOUNDED[name]
+    options = {"kernel": "rbf", "gamma": case["gamma"]} if "gamma" in case else {}
+    for solution in case["solutions"]:
+        model = MulticategorySVC("bounded", C=solution["C"] / 2, tol=1e-10, max_iter=10**6, **options)
+        model.fit(case["X"], case["y"])
+        assert 2 * model.solution_.objective == pytest.approx(solution["objective"], rel=1e-8)
+        got = model.decision_function(case["X_test"]) - model.intercept_
+        np.testing.assert_allclose(got, np.array(solution["f_test"]) - solution["b"], atol=case["tol_f"])
+        assert model.decision_function(case["X"]).min() >= -1 - 1e-6
+
+
+@pytest.mark.parametrize("case", GOLDEN["losses"]["cases"])
+def test_loss_values(case):
+    F, codes = np.array([case["f"]]), np.array([case["y"]])
+    for short, name in NAMES.items():
+        value = multicategory_hinge(name, F, codes, case["gamma"])[0]
+        assert value == pytest.approx(case[short], abs=1e-12)
+
+
+@pytest.mark.parametrize("case", GOLDEN["population_hinge"]["cases"])
+def test_population_minimum_of_the_losses(case):
+    F = np.tile(case["f_one_minimiser"], (len(case["P"]), 1))
+    losses = multicategory_hinge(NAMES[case["loss"]], F, np.arange(len(F)), case["gamma"])
+    assert case["P"] @ losses == pytest.approx(case["min_risk"], abs=1e-8)
+
+
+def population_argmax_is_unique(name, P, mix):
+    """By linear programming: can another class be at least tied with the most probable one at no extra risk?"""
+    k = len(P)
+    rows, rhs, cost = [], [], []
+    for y in range(k):
+        pieces = {
+            "naive": [(1.0, {y: -1.0})],
+            "lee_lin_wahba": [(1.0, {j: 1.0}) for j in range(k) if j != y],
+        }.get(name)
+        if name == "reinforced":
+            pieces = [(mix, {y: -1.0, "t": k - 1})] + [(1 - mix, {j: 1.0}) for j in range(k) if j != y]
+        for weight, terms in pieces:
+            rows.append((terms, len(cost)))
+            rhs.append(-terms.get("t", 1.0))
+            cost.append(P[y] * weight)
+    A = np.zeros((len(rows), k + len(cost)))
+    for r, (terms, slack) in enumerate(rows):
+        for j, value in terms.items():
+            if j != "t":
+                A[r, j] = value
+        A[r, k + slack] = -1
+    c = np.r_[np.zeros(k), cost]
+    zero_sum = np.r_[np.ones(k), np.zeros(len(cost))][None]
+    bounds = [(-50, 50)] * k + [(0, None)] * len(cost)
+    best = linprog(c, A, rhs, zero_sum, [0], bounds).fun
+    for j in range(1, k):
+        tie = np.zeros((1, A.shape[1]))
+        tie[0, 0], tie[0, j] = 1, -1  # f_0 <= f_j
+        rival = linprog(c, np.vstack([A, tie]), [*rhs, 0], zero_sum, [0], bounds).fun
+        if rival <= best + 1e-9:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("name", "mix"), [("naive", 0.5), ("lee_lin_wahba", 0.5), ("reinforced", 0.5), ("reinforced", 0.8)]
+)
+def test_fisher_consistency_is_what_linear_programs_say(name, mix):
+    rng = np.random.default_rng(0)
+    for k in (3, 4):
+        P = -np.sort(-rng.dirichlet(np.ones(k) * 4, size=12), axis=1)
+        claimed = fisher_consistent(name, P, mix)
+        for p, claim in zip(P, claimed, strict=True):
+            assert population_argmax_is_unique(name, p, mix) == claim
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(HINGES), st.sampled_from([None, "rbf"]), st.booleans(), st.floats(-2, 1))
+def test_gap_certifies_and_no_direction_improves(seed, method, kernel, penalize, log_C):
+    X, y, weight = problem(seed, n=25)
+    model = MulticategorySVC(
+        method, mix=0.7, kernel=kernel, C=10.0**log_C, penalize_intercept=penalize, tol=1e-7, max_iter=10**5
+    ).fit(X, y, weight)
+    assert model.solution_.converged
+    if method == "bounded":
+        return
+    rng = np.random.default_rng(seed)
+    K = X @ X.T if kernel is None else model.kernel_score_.kernel(X, X)
+    F = model.decision_function(X)
+    full = np.zeros((len(X), 4))
+    if kernel is None:
+        square = np.sum(model.coef_**2)
+    else:
+        full[model.support_] = model.dual_coef_.T
+        square = np.sum(full * (K @ full))
+    b = model.intercept_
+
+    def objective(F, square, b):
+        cost = model.C * weight @ multicategory_hinge(method, F, y, 0.7)
+        return cost + 0.5 * square + (0.5 * np.sum(b**2) if penalize else 0)
+
+    value = objective(F, square, b)
+    assert value == pytest.approx(model.solution_.objective, rel=1e-6)
+    for _ in range(10):  # random sum-to-zero directions in function space
+        step = rng.normal(size=(len(X), 4)) * 10.0 ** rng.uniform(-4, 0)
+        step -= step.mean(axis=1, keepdims=True)
+        shift = rng.normal(size=4) * 0.01
+        shift -= shift.mean()
+        if kernel is None:
+            theta = model.coef_.T + X.T @ step
+            moved = objective(X @ theta + b + shift, np.sum(theta**2), b + shift)
+        else:
+            beta = full + step
+            moved = objective(K @ beta + b + shift, np.sum(beta * (K @ beta)), b + shift)
+        assert moved >= value * (1 - 1e-6)
+
+
+def test_crammer_singer_reaches_the_objective_of_liblinear():
+    X, y, _ = problem(3, n=200, p=6)
+    ours = MulticategorySVC("crammer_singer", C=0.5, penalize_intercept=True, tol=1e-8, max_iter=10**5).fit(X, y)
+    peer = LinearSVC(multi_class="crammer_singer", C=0.5, tol=1e-8, max_iter=10**6, random_state=0).fit(X, y)
+    np.testing.assert_allclose(ours.coef_ - ours.coef_.mean(axis=0), peer.coef_ - peer.coef_.mean(axis=0), atol=1e-3)
+
+
+@pytest.mark.parametrize("method", HINGES)
+def test_two_classes_do_not_feel_the_mix_and_are_antisymmetric(method):
+    X, y, weight = problem(4, k=2)
+    fits = [MulticategorySVC(method, mix=mix, tol=1e-9, max_iter=10**5).fit(X, y, weight) for mix in (0.1, 0.9)]
+    np.testing.assert_allclose(fits[0].decision_function(X), fits[1].decision_function(X), atol=1e-4)
+    flipped = clone(fits[0]).fit(X, 1 - y, weight)
+    np.testing.assert_allclose(flipped.decision_function(X), -fits[0].decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("method", "margin"), [("reinforced", 1.0), ("lee_lin_wahba", 1.0), ("naive", 1.0), ("weston_watkins", 2.0)]
+)
+def test_two_classes_are_the_binary_machine(method, margin):
+    """Hinge at ``margin * y f`` with ``|f|^2``: the binary machine of cost C margin^2 / 2, divided by the margin."""
+    X, y, _ = problem(5, k=2)
+    C = 0.3
+    ours = MulticategorySVC(method, C=C, penalize_intercept=True, tol=1e-10, max_iter=10**5).fit(X, y)
+    cost = C * margin**2 / 2
+    peer = LinearSVC(loss="hinge", C=cost, tol=1e-10, max_iter=10**6, random_state=0).fit(X, y)
+    np.testing.assert_allclose(margin * ours.decision_function(X), peer.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("method", HINGES)
+def test_sparse_dense_and_kernel_routes_agree(method):
+    X, y, weight = problem(6)
+    X[np.abs(X) < 0.4] = 0
+    options = {"tol": 1e-9, "max_iter": 10**5, "penalize_intercept": True, "C": 0.3}
+    dense = MulticategorySVC(method, **options).fit(X, y, weight)
+    for other in (
+        MulticategorySVC(method, **options).fit(sparse.csr_array(X), y, weight),
+        MulticategorySVC(method, kernel="linear", **options).fit(X, y, weight),
+        MulticategorySVC(method, kernel="precomputed", **options).fit(X @ X.T, y, weight),
+    ):
+        assert other.solution_.objective == pytest.approx(dense.solution_.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("method", HINGES)
+def test_renaming_classes_permutes_the_columns(method):
+    X, y, weight = problem(7)
+    order = np.array([2, 0, 3, 1])
+    one = MulticategorySVC(method, penalize_intercept=True, tol=1e-10, max_iter=10**5).fit(X, y, weight)
+    two = clone(one).fit(X, order[y], weight)
+    np.testing.assert_allclose(two.decision_function(X)[:, order], one.decision_function(X), atol=1e-3)
+
+
+def test_naive_machine_warns_once_and_says_what_to_use():
+    X, y, _ = problem(8)
+    with pytest.warns(UserWarning, match="never singles out the most probable of 4 classes"):
+        MulticategorySVC("naive").fit(X, y)
+
+
+def test_too_few_passes_warn():
+    X, y, _ = problem(9, n=100)
+    with pytest.warns(ConvergenceWarning, match="Increase max_iter"):
+        MulticategorySVC("crammer_singer", C=100, tol=1e-12, max_iter=3).fit(X, y)
+
+
+def test_rows_of_zeros_without_intercept_and_single_members():
+    X, y = np.vstack([np.zeros((2, 2)), np.eye(2), -np.eye(2)]), np.array([0, 1, 2, 3, 4, 5])
+    for method in HINGES:
+        model = MulticategorySVC(method, fit_intercept=False, tol=1e-6).fit(X, y)
+        assert model.solution_.converged
+        assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_probabilities_are_refused_with_a_remedy():
+    X, y, _ = problem(10)
+    model = MulticategorySVC().fit(X, y)
+    assert not hasattr(model, "predict_proba")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "ovo"}, "method must be one of"),
+        ({"mix": 2}, "mix must be between 0 and 1; got 2"),
+        ({"C": -1}, "C must be a positive number; got -1"),
+        ({"tol": 0}, "tol must be positive"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+    ],
+)
+def test_bad_parameters_are_named(options, message):
+    X, y, _ = problem(11)
+    with pytest.raises(ValueError, match=message):
+        MulticategorySVC(**options).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(MulticategorySVC(method) for method in HINGES if method != "bounded"),
+        MulticategorySVC(kernel="rbf", penalize_intercept=True),
+    ],
+    ids=str,
+)
+def test_scikit_learn_conventions(model):
+    check_estimator(model)
