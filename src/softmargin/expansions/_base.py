@@ -24,6 +24,7 @@ class Expansion(Protocol):
     """Training rows seen through a basis; ``shape`` is (n_samples, n_coef)."""
 
     is_kernel: bool
+    is_sparse: bool
 
     @property
     def shape(self) -> tuple[int, int]: ...

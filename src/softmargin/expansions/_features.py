@@ -36,6 +36,7 @@ class _Features:
     """What dense and sparse columns share: coefficients live in the plain Euclidean geometry."""
 
     is_kernel = False
+    is_sparse = False
     X: Any
 
     @property
@@ -107,6 +108,8 @@ class DenseFeatures(_Features):
 
 class SparseFeatures(_Features):
     """A CSR or CSC matrix of features; the other order is made once, when an operation needs it."""
+
+    is_sparse = True
 
     def __init__(self, X: Any) -> None:
         if not sparse.issparse(X) or X.format not in ("csr", "csc"):

@@ -60,6 +60,7 @@ class KernelColumns:
     """
 
     is_kernel = True
+    is_sparse = False
 
     def __init__(self, K: Any, kernel: Kernel, rows: Any) -> None:
         self._K = None if K is None else np.asarray(K)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import DataTerm, Problem
+from softmargin.solvers._conjugate import ConjugateGeometry
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._geometry import FeatureGeometry, Geometry, KernelGeometry
 from softmargin.solvers._line import Ray, center, descend
@@ -30,6 +31,7 @@ __all__ = ["NEWTON"]
 Array = NDArray[np.floating[Any]]
 
 _ROUGH = 1e-2  # relative gap at which a relaxation or a sample has served its purpose
+_SMALL, _SMALL_SPARSE = 3000, 100  # rows or columns up to which a dense factor beats products with the data
 _HARD = 1e4  # weight of a row times its squared norm, in units of the ridge, from where weights are raised by decades
 
 
@@ -39,18 +41,22 @@ def _accepts(problem: Problem) -> bool:
 
 
 def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-    expansion, ridge = problem.expansion, problem.penalty.ridge
-    n, p = expansion.shape
-    wide = p > n and not expansion.is_kernel
-    geometry: Geometry
-    if expansion.is_kernel or wide:
-        geometry = KernelGeometry(expansion.outer(), ridge, problem.fit_intercept)
-    else:
-        geometry = FeatureGeometry(expansion, ridge, problem.fit_intercept)
+    geometry = _geometry(problem)
     solution = _from_sample(problem, geometry, start, tol, max_iter, verbose)
-    if wide:
-        solution.coef = expansion.transpose(solution.coef)
+    if isinstance(geometry, KernelGeometry) and not problem.expansion.is_kernel:
+        solution.coef = problem.expansion.transpose(solution.coef)
     return solution
+
+
+def _geometry(problem: Problem) -> Geometry:
+    """Factor the smaller of the two systems while it is small; multiply only, beyond."""
+    expansion, ridge, fit_intercept = problem.expansion, problem.penalty.ridge, problem.fit_intercept
+    n, p = expansion.shape
+    if expansion.is_kernel or (p > n and n <= _SMALL):
+        return KernelGeometry(expansion.outer(), ridge, fit_intercept)
+    if p <= (_SMALL_SPARSE if expansion.is_sparse else _SMALL):
+        return FeatureGeometry(expansion, ridge, fit_intercept)
+    return ConjugateGeometry(expansion, ridge, fit_intercept)
 
 
 def _from_sample(
