@@ -12,9 +12,13 @@ import matplotlib.pyplot as plt  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.svm import LinearSVC  # noqa: E402
 
-from softmargin import losses  # noqa: E402
+from softmargin import (
+    MarginClassifier,
+    losses,
+)
 from softmargin.datasets import make_disk, make_gaussians  # noqa: E402
-from softmargin.plots import BoundaryDisplay, PathDisplay, loss_gallery  # noqa: E402
+from softmargin.inference import Inference
+from softmargin.plots import BoundaryDisplay, IntervalDisplay, PathDisplay, ReliabilityDisplay, loss_gallery  # noqa: E402
 from softmargin.plots._gallery import _families  # noqa: E402
 from softmargin.plots._style import direct_labels  # noqa: E402
 
@@ -121,3 +125,42 @@ def test_plots_without_matplotlib_name_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'softmargin\[plot\]'"):
         loss_gallery()
+
+
+def test_reliability_bins_and_intervals():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=4000)
+    y = rng.uniform(size=4000) < p
+    display = ReliabilityDisplay.from_predictions(y, p, name="honest", n_bins=8)
+    assert display.calibration.count.sum() == 4000
+    low, high = display._interval()
+    from scipy.stats import binomtest
+
+    hits = round(display.calibration.observed[2] * display.calibration.count[2])
+    exact = binomtest(hits, int(display.calibration.count[2])).proportion_ci(0.95)
+    np.testing.assert_allclose([low[2], high[2]], [exact.low, exact.high], rtol=1e-8)
+    assert ((low <= display.calibration.stated) & (display.calibration.stated <= high)).mean() > 0.6
+    liar = ReliabilityDisplay.from_predictions(y, p**3, ax=display.ax_, n_bins=8)
+    assert liar.calibration.value > 3 * display.calibration.value
+    assert len(display.ax_.containers) == 2
+
+
+def test_reliability_at_zero_and_one():
+    display = ReliabilityDisplay.from_predictions(np.repeat([0, 1], 50), np.repeat([0.1, 0.9], 50), n_bins=2)
+    low, high = display._interval()
+    assert low[0] == 0
+    assert high[1] == 1
+    assert 0 < high[0] < 0.1
+    X, y, _ = make_gaussians(60, random_state=0)
+    with pytest.raises(ValueError, match="two classes"):
+        ReliabilityDisplay.from_estimator(LogisticRegression().fit(X, y), X, y)
+
+
+def test_intervals_mark_those_that_exclude_zero():
+    X, y, _ = make_disk(400, flip=0.05, random_state=0)
+    inference = Inference(MarginClassifier().fit(X, y), X, y)
+    display = IntervalDisplay.from_inference(inference)
+    assert display.excludes_zero.tolist() == [True, False]
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["x1", "x0"]
+    with pytest.raises(ValueError, match="intervals must have shape"):
+        IntervalDisplay([1.0, 2.0], [[0.0, 1.0]])

@@ -2,6 +2,8 @@
 
 from softmargin.plots._boundary import BoundaryDisplay
 from softmargin.plots._gallery import loss_gallery
+from softmargin.plots._intervals import IntervalDisplay
 from softmargin.plots._path import PathDisplay
+from softmargin.plots._reliability import ReliabilityDisplay
 
-__all__ = ["BoundaryDisplay", "PathDisplay", "loss_gallery"]
+__all__ = ["BoundaryDisplay", "IntervalDisplay", "PathDisplay", "ReliabilityDisplay", "loss_gallery"]

@@ -2,6 +2,7 @@
 
 from softmargin.probability._couple import couple, two_columns
 from softmargin.probability._quality import (
+    CalibrationError,
     brier,
     calibration_error,
     comparative_gkl,
@@ -13,6 +14,7 @@ from softmargin.probability._sollich import Sollich
 from softmargin.probability._temperature import CoherenceLink, fit_coherence, fit_temperature
 
 __all__ = [
+    "CalibrationError",
     "CoherenceLink",
     "Sigmoid",
     "Sollich",
