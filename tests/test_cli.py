@@ -7,14 +7,14 @@ import pytest
 typer_testing = pytest.importorskip("typer.testing")
 pytest.importorskip("matplotlib").use("Agg")
 
-from rich.console import Console  # noqa: E402
+from rich.console import Console
 
-import softmargin  # noqa: E402
-from softmargin.cli import _run  # noqa: E402
-from softmargin.cli._app import app  # noqa: E402
-from softmargin.cli._data import patients  # noqa: E402
-from softmargin.cli._stage import Section, Stage  # noqa: E402
-from softmargin.cli.demo import sections  # noqa: E402
+import softmargin
+from softmargin.cli import _run
+from softmargin.cli._app import app
+from softmargin.cli._data import patients
+from softmargin.cli._stage import Section, Stage
+from softmargin.cli.demo import sections
 
 
 def invoke(*arguments):

@@ -8,19 +8,19 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
-from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.svm import LinearSVC  # noqa: E402
+import matplotlib.pyplot as plt
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 from softmargin import (
     MarginClassifier,
     losses,
 )
-from softmargin.datasets import make_disk, make_gaussians  # noqa: E402
+from softmargin.datasets import make_disk, make_gaussians
 from softmargin.inference import Inference
-from softmargin.plots import BoundaryDisplay, IntervalDisplay, PathDisplay, ReliabilityDisplay, loss_gallery  # noqa: E402
-from softmargin.plots._gallery import _families  # noqa: E402
-from softmargin.plots._style import direct_labels  # noqa: E402
+from softmargin.plots import BoundaryDisplay, IntervalDisplay, PathDisplay, ReliabilityDisplay, loss_gallery
+from softmargin.plots._gallery import _families
+from softmargin.plots._style import direct_labels
 
 
 @pytest.fixture(autouse=True)
