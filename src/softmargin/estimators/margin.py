@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softmargin import losses
+from softmargin import losses, penalties
 from softmargin.estimators._expansion import ExpansionClassifier
 from softmargin.losses import Loss
 from softmargin.penalties import ElasticNet
@@ -33,8 +33,9 @@ class MarginClassifier(ExpansionClassifier):
         Weight of the sum of losses; small values shrink the coefficients.
     l1_ratio : float, default=0.0
         Share of the l1 norm in the penalty: 0 is ridge, 1 is lasso. With a kernel it selects support rows.
-    penalty : ElasticNet or None, default=None
-        A penalty object in place of ``l1_ratio`` and ``positive``.
+    penalty : {"scad", "mcp", "adaptive_l1"}, penalty object or None, default=None
+        A concave penalty by name (``l1_ratio`` is then its l1 share, 1 if left at 0), or an object of
+        :mod:`softmargin.penalties` in place of ``l1_ratio`` and ``positive``.
     kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
         None uses the features themselves. With "precomputed", ``X`` is the square kernel matrix of the training rows
         in ``fit`` and the matrix of similarities to them in ``predict``.
@@ -152,6 +153,8 @@ class MarginClassifier(ExpansionClassifier):
     def _penalty(self) -> ElasticNet:
         if self.penalty is None:
             return super()._penalty()
+        if isinstance(self.penalty, str):
+            return penalties.get(self.penalty, l1_ratio=self.l1_ratio or 1.0, positive=self.positive)
         if not isinstance(self.penalty, ElasticNet):
-            raise ValueError(f"penalty must be None or an ElasticNet; got {self.penalty!r}.")
+            raise ValueError(f"penalty must be None, a name or a penalty object; got {self.penalty!r}.")
         return self.penalty

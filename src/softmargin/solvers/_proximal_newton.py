@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.losses import Loss
+from softmargin.penalties import Concave
 from softmargin.problem import DataTerm, Problem
 from softmargin.solvers._elastic_net import certify, violations
 from softmargin.solvers._engine import Engine
@@ -130,7 +131,8 @@ class Iterate:
 
 def _accepts(problem: Problem) -> bool:
     loss, penalty = problem.loss, problem.penalty
-    return loss.convex and loss.smooth and (penalty.l1_ratio > 0 or penalty.positive)
+    convex = loss.convex and not isinstance(penalty, Concave)
+    return convex and loss.smooth and (penalty.l1_ratio > 0 or penalty.positive)
 
 
 def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:

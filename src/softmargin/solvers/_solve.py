@@ -9,13 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 from softmargin.problem import Problem
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._kinked import BOX_QP
+from softmargin.solvers._local_linear import LOCAL_LINEAR
 from softmargin.solvers._newton import NEWTON
 from softmargin.solvers._proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers._solution import Solution
 
 __all__ = ["ENGINES", "solve"]
 
-ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, BOX_QP)
+ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX_QP)
 
 
 def solve(

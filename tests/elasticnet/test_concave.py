@@ -1,0 +1,89 @@
+"""SCAD, MCP and the adaptive lasso: calculus, stationarity, monotone rounds, and what they are for."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from softmargin import MarginClassifier, losses
+from softmargin.expansions import expand
+from softmargin.penalties import MCP, SCAD, AdaptiveL1, ElasticNet, get
+from softmargin.problem import Problem
+from softmargin.solvers import solve
+
+CONCAVE = [SCAD(), SCAD(shape=2.5, knee=0.3, l1_ratio=0.8), MCP(), MCP(shape=1.5, knee=0.5), SCAD(positive=True)]
+
+
+def draw(seed, n=120, p=15):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    y = np.where(X[:, 0] - X[:, 1] + 0.7 * rng.logistic(size=n) > 0, 1.0, -1.0)
+    return X, y
+
+
+@settings(max_examples=40, deadline=None)
+@given(penalty=st.sampled_from(CONCAVE), size=st.floats(0, 8), other=st.floats(0, 8))
+def test_costs_integrate_their_slopes_and_tangents_lie_above(penalty, size, other):
+    grid = np.linspace(0, size, 2001)
+    middle = 0.5 * (grid[1:] + grid[:-1])
+    integral = penalty.relative_slopes(middle).sum() * size / 2000
+    cost = penalty.relative_costs(np.array([size, other]))
+    assert cost[0] == pytest.approx(integral, abs=1e-4)
+    slope = penalty.relative_slopes(np.array([other]))[0]
+    assert cost[0] <= cost[1] + slope * (size - other) + 1e-12
+
+
+@pytest.mark.parametrize("penalty", CONCAVE, ids=repr)
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.HuberizedHinge()], ids=lambda loss: loss.name)
+def test_rounds_decrease_the_objective_to_a_stationary_point(penalty, loss):
+    X, y = draw(0)
+    problem = Problem(loss, expand(X), y, np.full(len(y), 0.3), penalty)
+    solution = solve(problem, tol=1e-7)
+    assert solution.converged
+    assert solution.certificate == "KKT violation"
+    assert np.all(np.diff(solution.history) <= 1e-9 * solution.history[0])
+    coef = solution.coef
+    g = y * 0.3 * loss.slope(y * (X @ coef + solution.intercept))
+    G = X.T @ g + penalty.ridge * coef
+    cost = penalty.l1_ratio * penalty.relative_slopes(np.abs(coef))
+    nonzero = coef != 0
+    np.testing.assert_allclose(G[nonzero], -(cost * np.sign(coef))[nonzero], atol=1e-6)
+    assert np.all((-G if penalty.positive else np.abs(G))[~nonzero] <= cost[~nonzero] + 1e-6)
+    lasso = solve(Problem(loss, expand(X), y, np.full(len(y), 0.3), penalty.pilot), tol=1e-9)
+    assert solution.objective <= problem.objective(lasso.coef, lasso.intercept) + 1e-12
+
+
+def test_large_coefficients_are_shrunk_less_than_by_the_lasso():
+    X, y = draw(1, n=400)
+    sizes = {}
+    for name in ("scad", "mcp", "adaptive_l1"):
+        model = MarginClassifier(penalty=name, C=0.1).fit(X, y)
+        sizes[name] = np.abs(model.coef_[0, :2]).min()
+    lasso = np.abs(MarginClassifier(l1_ratio=1.0, C=0.1).fit(X, y).coef_[0, :2]).min()
+    assert sizes["mcp"] > lasso
+    assert sizes["adaptive_l1"] > lasso
+    assert sizes["scad"] >= lasso - 1e-9
+
+
+def test_adaptive_lasso_is_the_weighted_lasso_of_its_ridge_pilot():
+    X, y = draw(2)
+    weights = np.full(len(y), 0.5)
+    ridge = solve(Problem(losses.Logistic(), expand(X), y, weights, ElasticNet(0.0)), tol=1e-6)
+    factors = np.abs(ridge.coef) ** -0.5
+    direct = solve(Problem(losses.Logistic(), expand(X), y, weights, ElasticNet(1.0, factors)), tol=1e-10)
+    adaptive = solve(Problem(losses.Logistic(), expand(X), y, weights, AdaptiveL1(power=0.5)), tol=1e-6)
+    assert adaptive.certificate == "duality gap"
+    np.testing.assert_allclose(adaptive.coef, direct.coef, atol=1e-3)
+
+
+def test_bad_shapes_are_named():
+    for make, message in [
+        (lambda: SCAD(shape=1.0), "shape of SCAD"),
+        (lambda: MCP(knee=-1.0), "knee of MCP"),
+        (lambda: AdaptiveL1(power=0.0), "power of AdaptiveL1"),
+        (lambda: SCAD(l1_ratio=0.0), "l1_ratio of SCAD"),
+        (lambda: get("ridge"), "penalty must be"),
+        (lambda: MarginClassifier(penalty=3).fit(*draw(0)), "penalty must be"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make()
