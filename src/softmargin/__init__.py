@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from softmargin import datasets, losses, paths, penalties, plots
     from softmargin.estimators.coherence import CoherenceClassifier
     from softmargin.estimators.composite_least_squares import CompositeLeastSquaresClassifier
+    from softmargin.estimators.composite_margin import CompositeMarginClassifier
     from softmargin.estimators.margin import MarginClassifier
     from softmargin.estimators.multicategory_svc import MulticategorySVC
     from softmargin.estimators.rule_boost import RuleBoostClassifier
     from softmargin.estimators.score_calibrator import ScoreCalibrator
+    from softmargin.estimators.truncated_softmax import TruncatedSoftmaxClassifier
     from softmargin.estimators.tuned_classifier import TunedClassifier
     from softmargin.solvers import SeparableWarning
 
@@ -27,12 +29,14 @@ _MODULES = ("datasets", "losses", "paths", "penalties", "plots")
 _EXPORTS: dict[str, str] = {
     "CoherenceClassifier": "softmargin.estimators.coherence",
     "CompositeLeastSquaresClassifier": "softmargin.estimators.composite_least_squares",
+    "CompositeMarginClassifier": "softmargin.estimators.composite_margin",
     "MarginClassifier": "softmargin.estimators.margin",
     "RuleBoostClassifier": "softmargin.estimators.rule_boost",
     "MulticategorySVC": "softmargin.estimators.multicategory_svc",
     "ScoreCalibrator": "softmargin.estimators.score_calibrator",
     "TunedClassifier": "softmargin.estimators.tuned_classifier",
     "SeparableWarning": "softmargin.solvers",
+    "TruncatedSoftmaxClassifier": "softmargin.estimators.truncated_softmax",
 }
 
 __version__ = _version("softmargin")

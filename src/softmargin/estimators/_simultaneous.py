@@ -8,16 +8,20 @@ score of ``classes_[1]`` is kept then, as scikit-learn expects.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin.estimators._base import ClassifierBase, TrainingSet, couple, two_columns
 from softmargin.expansions import Expansion, KernelScore, LinearScore, expand
+from softmargin.losses._simultaneous import SimultaneousLoss
 from softmargin.solvers._simultaneous import SimultaneousSolution
+from softmargin.solvers._simultaneous_newton import solve_smooth, spectral_features
 
-__all__ = ["SimultaneousClassifier"]
+__all__ = ["SimultaneousClassifier", "SmoothSimultaneousClassifier"]
 
 
 class SimultaneousClassifier(ClassifierBase):
@@ -87,3 +91,44 @@ class SimultaneousClassifier(ClassifierBase):
         if f.ndim == 2:
             return couple(self._class_probability(f), scores)
         return two_columns(self._class_probability(np.column_stack([-f, f]))[:, 1], scores)
+
+
+class SmoothSimultaneousClassifier(SimultaneousClassifier):
+    """A simultaneous classifier with a smooth loss, fitted by Newton's method on features."""
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.C, str):
+            raise ValueError(f"C must be a positive number; got {self.C!r}.")
+        if not self.tol > 0:
+            raise ValueError(f"tol must be positive; got {self.tol!r}.")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
+
+    def _features(self, data: TrainingSet) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
+        """Features of the training rows, and the map from their coefficients to those of the expansion."""
+        expansion = data.shared
+        if expansion.is_kernel:
+            Z, basis = spectral_features(expansion.outer())
+            return Z, lambda coef: basis @ coef
+        n, p = expansion.shape
+        if p > n and not sparse.issparse(expansion.X):  # coefficients lie in the span of the rows
+            X = expansion.X.astype(np.float64, copy=False)
+            Z, basis = spectral_features(expansion.outer())
+            return Z, lambda coef: X.T @ (basis @ coef)
+        return expansion.X.astype(np.float64, copy=False), lambda coef: coef
+
+    def _newton(self, data: TrainingSet, loss: SimultaneousLoss) -> SimultaneousSolution:
+        Z, basis = self._features(data)
+        solution = solve_smooth(
+            Z,
+            data.codes,
+            self.C * data.weight,
+            len(self.classes_),
+            loss,
+            intercept=self._intercept,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        solution.coef = basis(solution.coef)
+        return solution

@@ -1,0 +1,125 @@
+"""``TruncatedSoftmaxClassifier``: multinomial logistic regression that leaves out rows it cannot explain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from softmargin.estimators._base import TrainingSet
+from softmargin.estimators._simultaneous import SmoothSimultaneousClassifier
+from softmargin.losses._simultaneous import Softmax
+from softmargin.solvers._drop_and_refit import drop_and_refit
+from softmargin.solvers._simultaneous import SimultaneousSolution
+
+__all__ = ["TruncatedSoftmaxClassifier"]
+
+
+class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
+    """Multinomial logistic regression with the loss of every row capped, for noisy labels.
+
+    Minimises ``C * sum_i s_i min(-log p_y(x_i), level) + 1/2 sum_j |f_j|^2``. A row whose loss exceeds ``level`` has
+    no influence on the fit and a ``sample_trust_`` of zero. The minimiser keeps the most probable class on top for
+    every level and number of classes; probabilities are those of the rows kept.
+
+    The cap is concave in the loss, so fitting without the rows above it and looking again never increases the
+    objective, and ends after finitely many fits.
+
+    Parameters
+    ----------
+    level : float or None, default=None
+        The cap. None is ``2 log k``: a row is left out when its label is given less than ``1 / k^2``.
+        ``inf`` is plain multinomial logistic regression.
+    C : float, default=1.0
+        Weight of the sum of losses, as in scikit-learn.
+    penalize_intercept : bool, default=False
+        Whether the intercepts share the ridge penalty.
+    kernel, gamma, degree, coef0, n_components :
+        As in ``MarginClassifier``; None uses the features themselves.
+    fit_intercept : bool, default=True
+    class_weight : dict, "balanced" or None, default=None
+    tol : float, default=1e-10
+        Largest entry of the gradient, relative to that at zero coefficients, at which to stop.
+    max_iter : int, default=200
+        Largest number of Newton steps of each fit, and of fits.
+    random_state : int, RandomState or None, default=None
+        Choice of landmarks.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, dual_coef_, support_, solution_ :
+        As in ``CompositeLeastSquaresClassifier``; ``solution_.history`` holds the capped objective after each fit.
+    level_ : float
+        The cap used.
+    sample_trust_ : ndarray of shape (n_samples,)
+        1 for rows kept, 0 for rows left out. The rows of a class are all kept if it would lose every one of them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from softmargin import TruncatedSoftmaxClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[:3] = 2  # wrong labels
+    >>> model = TruncatedSoftmaxClassifier().fit(X, y)
+    >>> model.sample_trust_[:5]
+    array([0., 0., 0., 1., 1.])
+    """
+
+    def __init__(
+        self,
+        level: float | None = None,
+        *,
+        C: float = 1.0,
+        penalize_intercept: bool = False,
+        kernel: Any = None,
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_components: int | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-10,
+        max_iter: int = 200,
+        random_state: Any = None,
+    ) -> None:
+        self.level = level
+        self.C = C
+        self.penalize_intercept = penalize_intercept
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.level is not None and not self.level > 0:
+            raise ValueError(f"level must be None or a positive number; got {self.level!r}.")
+
+    def _fit_classes(self, data: TrainingSet) -> SimultaneousSolution:
+        k = len(self.classes_)
+        self.level_ = 2 * float(np.log(k)) if self.level is None else float(self.level)
+        Z, basis = self._features(data)
+        fitted = drop_and_refit(
+            Z,
+            data.codes,
+            self.C * data.weight,
+            k,
+            Softmax(),
+            self.level_,
+            intercept=self._intercept,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        self.sample_trust_ = data.expand(fitted.kept.astype(np.float64), 0.0)
+        fitted.solution.coef = basis(fitted.solution.coef)
+        return fitted.solution
+
+    def _class_probability(self, scores: np.ndarray) -> np.ndarray:
+        return softmax(scores, axis=1)

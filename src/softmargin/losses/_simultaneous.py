@@ -1,0 +1,94 @@
+"""Smooth losses of a whole score vector: softmax, and any margin loss applied to own and other classes at once.
+
+Each answers for scores ``F`` (n, k): ``value`` per row, ``slope`` (n, k), ``curvature`` (the diagonal of the row
+Hessian, n x k) and ``curve(F, codes)``, a function that multiplies row Hessians with columns ``V`` (n, k).
+``Composite(loss, mix)`` is ``mix g(f_y) + (1 - mix) sum_{j != y} g(-f_j)``: Fisher consistent for every mix when
+``g' < 0`` and ``g'`` is strictly increasing, and its probabilities are a closed form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from softmargin.losses._base import Array, Loss
+
+__all__ = ["Composite", "SimultaneousLoss", "Softmax"]
+
+Codes = NDArray[np.integer[Any]]
+
+
+class SimultaneousLoss(Protocol):
+    """What the Newton solver asks of a loss of k scores."""
+
+    def value(self, F: Array, codes: Codes) -> Array: ...
+
+    def slope(self, F: Array, codes: Codes) -> Array: ...
+
+    def curvature(self, F: Array, codes: Codes) -> Array: ...
+
+    def curve(self, F: Array, codes: Codes) -> Callable[[Array], Array]: ...
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """``-log p_y`` with ``p = softmax(F)``: multinomial logistic regression."""
+
+    def value(self, F: Array, codes: Codes) -> Array:
+        return logsumexp(F, axis=1) - F[np.arange(len(F)), codes]
+
+    def slope(self, F: Array, codes: Codes) -> Array:
+        P = softmax(F, axis=1)
+        P[np.arange(len(F)), codes] -= 1
+        return P
+
+    def curvature(self, F: Array, codes: Codes) -> Array:
+        P = softmax(F, axis=1)
+        return P * (1 - P)
+
+    def curve(self, F: Array, codes: Codes) -> Callable[[Array], Array]:
+        P = softmax(F, axis=1)
+        return lambda V: P * (V - np.einsum("ij,ij->i", P, V)[:, None])
+
+
+@dataclass(frozen=True)
+class Composite:
+    """``mix g(f_y) + (1 - mix) sum_{j != y} g(-f_j)`` for a decreasing, strictly convex margin loss ``g``."""
+
+    loss: Loss
+    mix: float = 0.5
+
+    def __post_init__(self) -> None:
+        u = np.linspace(-5, 5, 101)
+        slope = np.asarray(self.loss.slope(u))
+        if not (np.all(slope < 0) and np.all(np.diff(slope) > 0)):
+            raise ValueError(
+                f"loss must decrease everywhere with a strictly increasing slope (logistic, exponential, coherence); "
+                f"got {self.loss!r}, which a composite of own and other classes cannot use consistently."
+            )
+
+    def _signed(self, F: Array, codes: Codes) -> tuple[Array, Array]:
+        """Margins of every class (``f_y`` or ``-f_j``) and their signed weights."""
+        own = codes[:, None] == np.arange(F.shape[1])
+        return np.where(own, F, -F), np.where(own, self.mix, self.mix - 1)
+
+    def value(self, F: Array, codes: Codes) -> Array:
+        u, weight = self._signed(F, codes)
+        return np.sum(np.abs(weight) * self.loss.value(u), axis=1)
+
+    def slope(self, F: Array, codes: Codes) -> Array:
+        u, weight = self._signed(F, codes)
+        return weight * self.loss.slope(u)
+
+    def curvature(self, F: Array, codes: Codes) -> Array:
+        u, weight = self._signed(F, codes)
+        return np.abs(weight) * self.loss.curvature(u)
+
+    def curve(self, F: Array, codes: Codes) -> Callable[[Array], Array]:
+        D = self.curvature(F, codes)
+        return lambda V: D * V

@@ -1,0 +1,207 @@
+"""Composite margin losses and the truncated softmax: calculus, optima, probabilities, trust, conventions."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import check_grad, minimize
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import check_estimator
+
+from softmargin import CompositeMarginClassifier, TruncatedSoftmaxClassifier, losses
+from softmargin.losses._simultaneous import Composite, Softmax
+from softmargin.probability._composite import margin_probability
+from softmargin.solvers._drop_and_refit import drop_and_refit
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "multicategory.json").read_text())
+LOSSES = [Softmax(), *(Composite(losses.get(g), mix) for g in ("logistic", "exponential") for mix in (0.0, 0.3, 1.0))]
+
+
+def problem(seed, n=60, p=3, k=4):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(k), rng.integers(0, k, n - k)]
+    return rng.normal(size=(n, p)) + 1.5 * rng.normal(size=(k, p))[y], y, rng.uniform(0.2, 3, n)
+
+
+@pytest.mark.parametrize("case", GOLDEN["losses"]["cases"])
+@pytest.mark.parametrize("name", ["logistic", "exponential"])
+def test_composite_values_equal_golden(case, name):
+    value = Composite(losses.get(name), case["gamma"]).value(np.array([case["f"]]), np.array([case["y"]]))
+    assert value[0] == pytest.approx(case[f"composite_{name}"], abs=1e-12)
+
+
+@pytest.mark.parametrize("case", GOLDEN["composite_general_g"]["cases"])
+def test_probability_inverts_the_population_minimiser(case):
+    P = margin_probability(np.array([case["f"]]), losses.get(case["g"]), case["gamma"])
+    np.testing.assert_allclose(P[0], case["P"], atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_slope_and_curvature_are_derivatives(loss):
+    rng = np.random.default_rng(0)
+    codes = np.array([1])
+
+    def value(f):
+        return float(loss.value(f[None], codes)[0])
+
+    def slope(f):
+        return loss.slope(f[None], codes)[0]
+
+    for _ in range(5):
+        f = rng.normal(size=4)
+        assert check_grad(value, slope, f) < 1e-5
+        v, step = rng.normal(size=4), 1e-5
+        expected = (slope(f + step * v) - slope(f - step * v)) / (2 * step)
+        np.testing.assert_allclose(loss.curve(f[None], codes)(v[None])[0], expected, atol=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 7),
+    st.floats(0, 1),
+    st.sampled_from(["logistic", "exponential", "coherence"]),
+    st.floats(0.1, 30),
+)
+def test_composite_probabilities_are_proper_and_keep_the_order_of_scores(seed, k, mix, name, size):
+    f = np.random.default_rng(seed).normal(scale=size, size=(5, k))
+    f -= f.mean(axis=1, keepdims=True)
+    P = margin_probability(f, losses.get(name), mix)
+    assert P.min() >= 0
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
+    assert np.diff(np.take_along_axis(P, np.argsort(f, axis=1), axis=1), axis=1).min() >= -1e-9
+
+
+@pytest.mark.parametrize("penalize", [True, False])
+@pytest.mark.parametrize("mix", [0.0, 0.4, 1.0])
+def test_newton_reaches_the_minimum_of_a_generic_solver(mix, penalize):
+    X, y, weight = problem(1, k=3)
+    loss = losses.get("logistic")
+    model = CompositeMarginClassifier(loss, mix, C=0.7, penalize_intercept=penalize).fit(X, y, weight)
+    composite = Composite(loss, mix)
+
+    def objective(v):
+        theta, b = v[:9].reshape(3, 3), v[9:]
+        F = X @ theta + b
+        F = F - F.mean(axis=1, keepdims=True)
+        return 0.7 * weight @ composite.value(F, y) + 0.5 * np.sum(theta**2) + (0.5 * np.sum(b**2) if penalize else 0)
+
+    best = minimize(objective, np.zeros(12), method="BFGS", options={"gtol": 1e-9})
+    assert model.solution_.objective == pytest.approx(best.fun, rel=1e-8)
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_.sum(), 0, atol=1e-9)
+    assert model.solution_.gap <= 1e-9
+
+
+@pytest.mark.parametrize("make", [CompositeMarginClassifier, TruncatedSoftmaxClassifier])
+def test_sparse_kernel_and_wide_routes_agree(make):
+    X, y, weight = problem(2)
+    X[np.abs(X) < 0.5] = 0
+    base = make(C=0.5).fit(X, y, weight).decision_function(X)
+    sparse_X = sparse.csr_array(X)
+    np.testing.assert_allclose(make(C=0.5).fit(sparse_X, y, weight).decision_function(sparse_X), base, atol=1e-7)
+    kernel = make(C=0.5, kernel="linear").fit(X, y, weight)
+    np.testing.assert_allclose(kernel.decision_function(X), base, atol=1e-6)
+    wide, labels, _ = problem(3, n=20, p=50, k=3)
+    features = make(C=0.5).fit(wide, labels)
+    kernel = make(C=0.5, kernel="linear").fit(wide, labels)
+    np.testing.assert_allclose(
+        features.coef_ @ wide.T, (kernel.decision_function(wide) - kernel.intercept_).T, atol=1e-7
+    )
+
+
+def test_logistic_composite_of_two_classes_is_logistic_regression():
+    X, y, _ = problem(4, k=2)
+    ours = CompositeMarginClassifier("logistic", 0.3, C=1.4).fit(X, y)
+    peer = LogisticRegression(C=0.7, tol=1e-12, max_iter=10**4).fit(X, y)  # |f_1|^2 + |f_2|^2 = 2 |f_2|^2
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-5)
+
+
+def test_infinite_level_is_multinomial_logistic_regression():
+    X, y, weight = problem(5)
+    ours = TruncatedSoftmaxClassifier(np.inf, C=0.7).fit(X, y, weight)
+    peer = LogisticRegression(C=0.7, tol=1e-12, max_iter=10**5).fit(X, y, weight)
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-5)
+    assert ours.sample_trust_.min() == 1
+
+
+def test_wrong_labels_lose_trust_and_influence():
+    X, y, _ = problem(6, n=300)
+    rng = np.random.default_rng(0)
+    wrong = rng.choice(300, 30, replace=False)
+    noisy = y.copy()
+    noisy[wrong] = (noisy[wrong] + rng.integers(1, 4, 30)) % 4
+    model = TruncatedSoftmaxClassifier(C=10).fit(X, noisy)
+    plain = TruncatedSoftmaxClassifier(np.inf, C=10).fit(X, noisy)
+    assert model.sample_trust_[wrong].mean() <= 0.4
+    assert np.delete(model.sample_trust_, wrong).mean() > 0.85
+    assert model.score(X, y) >= plain.score(X, y)
+    history = model.solution_.history
+    assert len(history) > 1
+    assert np.all(np.diff(history) <= 1e-9 * history[0])
+    # dropped rows have no influence: the fit to the others alone is the same
+    kept = model.sample_trust_ > 0
+    again = TruncatedSoftmaxClassifier(np.inf, C=10).fit(X[kept], noisy[kept])
+    np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-6)
+
+
+def test_a_class_that_would_lose_every_row_keeps_them():
+    X, y, _ = problem(7, n=80, k=3)
+    result = drop_and_refit(
+        X, y, np.where(y == 2, 1e-3, 1.0), 3, Softmax(), 0.5, intercept="free", tol=1e-9, max_iter=100
+    )
+    assert result.kept[y == 2].any()
+    assert np.isfinite(result.solution.coef).all()
+
+
+def test_rows_of_zero_weight_have_no_trust():
+    X, y, weight = problem(8)
+    weight[:5] = 0
+    assert np.all(TruncatedSoftmaxClassifier().fit(X, y, weight).sample_trust_[:5] == 0)
+
+
+@pytest.mark.parametrize("make", [CompositeMarginClassifier, TruncatedSoftmaxClassifier])
+def test_renaming_classes_permutes_the_columns(make):
+    X, y, weight = problem(9)
+    order = np.array([2, 0, 3, 1])
+    one = make().fit(X, y, weight)
+    two = clone(one).fit(X, order[y], weight)
+    np.testing.assert_allclose(two.predict_proba(X)[:, order], one.predict_proba(X), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (CompositeMarginClassifier("hinge"), "loss must decrease everywhere"),
+        (CompositeMarginClassifier("least_squares"), "loss must decrease everywhere"),
+        (CompositeMarginClassifier(mix=1.5), "mix must be between 0 and 1; got 1.5"),
+        (CompositeMarginClassifier(C="auto"), "C must be a positive number; got 'auto'"),
+        (CompositeMarginClassifier(tol=0), "tol must be positive"),
+        (TruncatedSoftmaxClassifier(-1.0), "level must be None or a positive number; got -1.0"),
+        (TruncatedSoftmaxClassifier(max_iter=0), "max_iter must be at least 1"),
+    ],
+    ids=lambda value: None,
+)
+def test_bad_parameters_are_named(model, message):
+    X, y, _ = problem(10)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CompositeMarginClassifier(),
+        CompositeMarginClassifier("coherence", 0.2, kernel="rbf"),
+        TruncatedSoftmaxClassifier(),
+        TruncatedSoftmaxClassifier(kernel="rbf"),
+    ],
+    ids=str,
+)
+def test_scikit_learn_conventions(model):
+    check_estimator(model)
