@@ -31,7 +31,7 @@ def _golden_fit(case):
         expansion, scores = KernelColumns.from_rows(X, kernel), np.array(expected["f_train"])
     loss = losses.TruncatedLogistic(level=given_["t"])
     H = influence(expansion, C * weight * loss.curvature(y * scores))
-    return Fitted(loss, y, scores, weight, C, H)
+    return Fitted(loss, y, scores, weight, C, H, np.ones(len(y)))
 
 
 @pytest.mark.parametrize("case", CRITERIA, ids=lambda case: case["name"])
@@ -60,7 +60,7 @@ def test_leave_one_out_scores_are_exact_for_the_squared_loss(seed, p, intercept)
     whole = fit(np.arange(n))
     scores = X @ whole.coef + whole.intercept
     H = influence(DenseFeatures(X), C * weight * loss.curvature(y * scores), fit_intercept=intercept)
-    got = alo_scores(Fitted(loss, y, scores, weight, C, H))
+    got = alo_scores(Fitted(loss, y, scores, weight, C, H, np.ones(n)))
     for i in range(n):
         without = fit(np.delete(np.arange(n), i))
         assert got[i] == pytest.approx(X[i] @ without.coef + without.intercept, rel=1e-5, abs=1e-5)
@@ -80,7 +80,7 @@ def test_alo_is_close_to_refitting_for_the_logistic_loss():
     H = influence(DenseFeatures(X), C * loss.curvature(y * scores))
     left_out = [fit(np.delete(np.arange(n), i)) for i in range(n)]
     truth = np.mean([loss.value(y[i] * (X[i] @ s.coef + s.intercept)) for i, s in enumerate(left_out)])
-    fitted = Fitted(loss, y, scores, np.ones(n), C, H)
+    fitted = Fitted(loss, y, scores, np.ones(n), C, H, np.ones(n))
     assert alo(fitted) - fitted.base == pytest.approx(truth - fitted.base, rel=0.1)
 
 
@@ -106,8 +106,24 @@ def test_influence_agrees_across_expansions(fit_intercept):
 
 
 def test_criteria_that_need_a_likelihood_say_so():
-    fit = Fitted(losses.Hinge(), np.array([1.0]), np.zeros(1), np.ones(1), 1.0, np.zeros(1))
+    fit = Fitted(losses.Hinge(), np.array([1.0]), np.zeros(1), np.ones(1), 1.0, np.zeros(1), np.ones(1))
     with pytest.raises(ValueError, match="gacv"):
         gacv(fit)
     with pytest.raises(ValueError, match="no link"):
         aic(fit)
+
+
+def test_a_row_counted_twice_is_two_rows():
+    rng = np.random.default_rng(0)
+    X, y, count = rng.normal(size=(30, 2)), np.where(rng.random(30) < 0.5, 1.0, -1.0), rng.integers(1, 4, size=30)
+    scores, weight, loss, rows = (
+        X @ [1.0, -0.5],
+        rng.uniform(0.5, 2, size=30),
+        losses.Logistic(),
+        np.repeat(np.arange(30), count),
+    )
+    H = influence(DenseFeatures(X), 0.7 * count * weight * loss.curvature(y * scores))
+    folded = Fitted(loss, y, scores, weight, 0.7, H, count.astype(float))
+    spread = Fitted(loss, y[rows], scores[rows], weight[rows], 0.7, H[rows], np.ones(len(rows)))
+    for criterion in (alo, gacv, egacv, aic, bic):
+        assert criterion(folded) == pytest.approx(criterion(spread), rel=1e-12)

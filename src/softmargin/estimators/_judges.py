@@ -110,12 +110,12 @@ class _Judge:
         return np.array(judged).T
 
     @staticmethod
-    def _summary(rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted mean over the rows that were judged, and its standard error."""
+    def _summary(rows: np.ndarray, weight: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted mean over the rows that were judged, and its standard error; a row of count two is two rows."""
         seen = np.isfinite(rows[0])
         rows, share = rows[:, seen], weight[seen] / weight[seen].sum()
         mean = rows @ share
-        return mean, np.sqrt(np.square(rows - mean[:, None]) @ np.square(share))
+        return mean, np.sqrt(np.square(rows - mean[:, None]) @ (np.square(share) / count[seen]))
 
 
 class PathJudge(_Judge):
@@ -131,20 +131,20 @@ class PathJudge(_Judge):
         solve = template._solve
         if self.criterion in FORMULAS:
             formula = FORMULAS[self.criterion]
-            values = [[formula(fit) for fit in fitted_path(problem, costs, solve)] for problem in problems]
+            values = [[formula(fit) for fit in fitted_path(problem, costs, solve, data.counts)] for problem in problems]
             return costs, np.sum(values, axis=0), np.full(len(costs), np.nan)
         if self.criterion == "gkl":
             return costs, *self._judge_gkl(problems[0], costs, solve)
-        columns = [self._honest(problem, costs, solve, data.codes) for problem in problems]
+        columns = [self._honest(problem, costs, solve, data) for problem in problems]
         scores = columns[0] if len(columns) == 1 else np.stack(columns, axis=-1)
         rows = np.array([self._rows(problems[0].loss, data.codes, one) for one in scores])
-        return costs, *self._summary(rows, data.weight)
+        return costs, *self._summary(rows, data.weight, data.counts)
 
-    def _honest(self, problem: Any, costs: np.ndarray, solve: Any, codes: np.ndarray) -> np.ndarray:
+    def _honest(self, problem: Any, costs: np.ndarray, solve: Any, data: TrainingSet) -> np.ndarray:
         closed_form = self.criterion == "loo" and problem.loss.name == "least_squares"
         if self.criterion == "alo" or closed_form:
-            return influence_scores(problem, costs, solve)
-        return left_out_scores(problem, costs, solve, self._folds(codes))
+            return influence_scores(problem, costs, solve, data.counts)
+        return left_out_scores(problem, costs, solve, self._folds(data.codes))
 
     def _rows(self, loss: Any, codes: np.ndarray, scores: np.ndarray) -> np.ndarray:
         seen = np.isfinite(scores if scores.ndim == 1 else scores[:, 0])
@@ -177,7 +177,8 @@ class RefitJudge(_Judge):
                 fit = self._fit(cost, X, y, weight, train)
                 rows[k, test] = self._row_costs(fit, held, codes[test])
         count = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
-        return costs, *self._summary(rows, count)
+        rows[:, count == 0] = np.nan
+        return costs, *self._summary(rows, count, count)
 
     def _fit(self, cost: float, X: Any, y: np.ndarray, weight: Any, rows: np.ndarray) -> Any:
         part, labels = _safe_split(self.template, X, y, rows)

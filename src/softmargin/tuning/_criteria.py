@@ -37,8 +37,8 @@ Array = NDArray[np.floating[Any]]
 class Fitted:
     """What the criteria need of one fit: the loss, the labels, the scores, the row weights and the influences.
 
-    ``weight`` is the relative weight of each row (one for plain data) and ``cost`` the factor ``C`` in front of the
-    sum.
+    ``weight`` is the importance of a row (its class weight), ``count`` how many equal rows it stands for: one of them
+    is left out at a time. ``cost`` is the factor ``C`` in front of the sum.
     """
 
     loss: Loss
@@ -47,6 +47,12 @@ class Fitted:
     weight: Array
     cost: float
     influence: Array
+    count: Array
+
+    @property
+    def n(self) -> float:
+        """The number of rows, repeated ones counted."""
+        return float(self.count.sum())
 
     @property
     def margins(self) -> Array:
@@ -55,7 +61,7 @@ class Fitted:
     @property
     def base(self) -> float:
         """The mean loss of the fit itself."""
-        return float(self.weight @ self.loss.value(self.margins)) / len(self.y)
+        return float((self.count * self.weight) @ self.loss.value(self.margins)) / self.n
 
     @property
     def curvature(self) -> Array:
@@ -68,7 +74,7 @@ class Fitted:
     @property
     def df(self) -> float:
         """Degrees of freedom: the trace of the influence matrix in the metric of the curvature."""
-        return float(self.influence @ self.curvature)
+        return float((self.count * self.influence) @ self.curvature)
 
 
 def alo_scores(fit: Fitted) -> Array:
@@ -79,24 +85,25 @@ def alo_scores(fit: Fitted) -> Array:
 
 def alo(fit: Fitted) -> float:
     """Approximate leave-one-out mean loss."""
-    return float(fit.weight @ fit.loss.value(fit.y * alo_scores(fit))) / len(fit.y)
+    return float((fit.count * fit.weight) @ fit.loss.value(fit.y * alo_scores(fit))) / fit.n
 
 
 def gacv(fit: Fitted) -> float:
     """Generalised approximate cross-validation (logistic losses)."""
     _require_logistic(fit.loss, "gacv")
-    n, z = len(fit.y), (fit.y + 1) / 2
-    trace = fit.cost * float(fit.influence.sum())
-    return fit.base + trace / n * float(z @ fit.pull) / fit.cost / (n - fit.df)
+    z = fit.count * (fit.y + 1) / 2
+    trace = float(fit.count @ fit.influence)
+    return fit.base + trace / fit.n * float(z @ fit.pull) / (fit.n - fit.df)
 
 
 def egacv(fit: Fitted) -> float:
     """The extended criterion: midway between counting no and all truncated rows (logistic losses)."""
     _require_logistic(fit.loss, "egacv")
-    n, z, p = len(fit.y), (fit.y + 1) / 2, expit(fit.scores)
-    trace = fit.cost * float(fit.influence.sum())
-    df = float(fit.influence @ (fit.cost * fit.weight * p * (1 - p)))
-    return fit.base + trace / (2 * n) * float(z @ (fit.weight * (z - p))) / (n - df)
+    z, p = (fit.y + 1) / 2, expit(fit.scores)
+    cost = fit.count * fit.cost * fit.weight
+    trace = float(fit.count @ fit.influence)
+    df = float(fit.influence @ (cost * p * (1 - p)))
+    return fit.base + trace / (2 * fit.n) * float(z @ (cost * (z - p))) / (fit.n - df)
 
 
 def aic(fit: Fitted) -> float:
@@ -106,7 +113,7 @@ def aic(fit: Fitted) -> float:
 
 def bic(fit: Fitted) -> float:
     """Schwarz's criterion with the influence trace as degrees of freedom."""
-    return _deviance(fit) + np.log(len(fit.y)) * fit.df
+    return _deviance(fit) + np.log(fit.n) * fit.df
 
 
 def _is_logistic(loss: Loss) -> bool:
@@ -122,9 +129,9 @@ def _require_logistic(loss: Loss, criterion: str) -> None:
 
 def _deviance(fit: Fitted) -> float:
     if _is_logistic(fit.loss):
-        return 2 * len(fit.y) * fit.base
+        return 2 * fit.n * fit.base
     try:
         odds = fit.loss.log_odds(fit.scores)
     except NoLink as error:
         raise ValueError(f"aic and bic need a likelihood, and {fit.loss!r} has no link: {error} Use 'alo'.") from error
-    return 2 * float(fit.weight @ np.logaddexp(0, -fit.y * odds))
+    return 2 * float((fit.count * fit.weight) @ np.logaddexp(0, -fit.y * odds))

@@ -61,8 +61,8 @@ def solution_path(problem: Problem, costs: Iterable[float], solve: Solve) -> Ite
         yield cost, scaled, start
 
 
-def fitted_path(problem: Problem, costs: Iterable[float], solve: Solve) -> Iterator[Fitted]:
-    """The fits of a path with their influences."""
+def fitted_path(problem: Problem, costs: Iterable[float], solve: Solve, count: Array) -> Iterator[Fitted]:
+    """The fits of a path with their influences; ``count`` says how many equal rows each row stands for."""
     for cost, scaled, solution in solution_path(problem, costs, solve):
         margins = scaled.margins(solution.coef, solution.intercept)
         curvature = scaled.weights * problem.loss.curvature(margins)
@@ -72,12 +72,12 @@ def fitted_path(problem: Problem, costs: Iterable[float], solve: Solve) -> Itera
         H = influence(
             problem.expansion, curvature, problem.penalty.ridge, fit_intercept=problem.fit_intercept, active=active
         )
-        yield Fitted(problem.loss, problem.y, problem.y * margins, problem.weights, cost, H)
+        yield Fitted(problem.loss, problem.y, problem.y * margins, problem.weights / count, cost, H, count)
 
 
-def influence_scores(problem: Problem, costs: Iterable[float], solve: Solve) -> Array:
+def influence_scores(problem: Problem, costs: Iterable[float], solve: Solve, count: Array) -> Array:
     """Approximate leave-one-out scores, one row per cost."""
-    return np.array([alo_scores(fit) for fit in fitted_path(problem, costs, solve)])
+    return np.array([alo_scores(fit) for fit in fitted_path(problem, costs, solve, count)])
 
 
 def left_out_scores(
