@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin.expansions import Expansion
 from softmargin.solvers._geometry import FeatureGeometry, Geometry, Rows, Step
 
 __all__ = ["ConjugateGeometry"]
@@ -24,7 +25,9 @@ _MOST_PRODUCTS = 500
 class ConjugateGeometry(FeatureGeometry):
     """Memory of a few vectors beyond the data, whatever its shape."""
 
-    patience = 0.0  # there is no factor to keep
+    def __init__(self, expansion: Expansion, ridge: float, fit_intercept: bool) -> None:
+        super().__init__(expansion, ridge, fit_intercept)
+        self.patience = 0.0  # there is no factor to keep
 
     def factor(self, W: Array) -> None:
         self.W, self.total = W, float(W.sum())

@@ -33,6 +33,9 @@ Array = NDArray[np.floating[Any]]
 Rows = NDArray[np.intp]
 
 
+_CHEAP = 3e7  # multiplications up to which a new factor costs no more than the rest of a step
+
+
 class Step(NamedTuple):
     """A direction: of the coefficients, of the intercept, and of the scores ``Phi beta``."""
 
@@ -87,13 +90,14 @@ class Geometry(Protocol):
 class FeatureGeometry:
     """Cholesky of the ``p x p`` Hessian."""
 
-    patience, share, reach = 0.02, 20, 0.0
+    share, reach = 20, 0.0
 
     def __init__(self, expansion: Expansion, ridge: float, fit_intercept: bool) -> None:
         self.expansion, self.ridge, self.fit_intercept = expansion, ridge, fit_intercept
         self.size = expansion.shape[1]
         self.total: float | None = None
         self.many = max(20_000, 100 * self.size)
+        self.patience = 0.02 if expansion.shape[0] * self.size**2 > _CHEAP else 0.0
 
     def coef_of(self, start: Solution) -> Array:
         return np.array(start.coef, dtype=np.float64)
@@ -136,13 +140,14 @@ class FeatureGeometry:
 class KernelGeometry:
     """Cholesky of ``I + S K S / ridge`` on the rows with curvature."""
 
-    patience, share, many = 0.3, 4, 800
+    share, many = 4, 800
 
     def __init__(self, K: Array, ridge: float, fit_intercept: bool) -> None:
         self.K, self.ridge, self.fit_intercept = K, ridge, fit_intercept
         self.size = len(K)
         self.total: float | None = None
         self.reach = float(np.diagonal(K).mean()) / ridge
+        self.patience = 0.3 if self.size**3 > _CHEAP else 0.0
 
     def coef_of(self, start: Solution) -> Array:
         # the signed dual point is ridge times the coefficients, and exists for features as well

@@ -1,0 +1,107 @@
+"""Every expansion answers a solver's questions as its definition says."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
+
+from softmargin.expansions import DenseFeatures, Kernel, KernelColumns, NystroemFeatures, SparseFeatures, expand
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 5)) * (RNG.random((40, 5)) < 0.7)
+W = RNG.random(40) * (RNG.random(40) < 0.6)
+NEW = RNG.normal(size=(7, 5))
+RBF = Kernel("rbf", 0.3)
+
+FEATURES = {
+    "row order": DenseFeatures(np.ascontiguousarray(X)),
+    "column order": DenseFeatures(np.asfortranarray(X)),
+    "csr": SparseFeatures(sparse.csr_matrix(X)),
+    "csc": SparseFeatures(sparse.csc_array(X)),
+}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_features_multiply_as_their_matrix(name):
+    e, beta, r = FEATURES[name], RNG.normal(size=5), RNG.normal(size=40)
+    np.testing.assert_allclose(e.apply(beta), X @ beta, atol=1e-12)
+    np.testing.assert_allclose(e.transpose(r), X.T @ r, atol=1e-12)
+    second, first = e.moments(W)
+    np.testing.assert_allclose(second, X.T @ (W[:, None] * X), atol=1e-12)
+    np.testing.assert_allclose(first, X.T @ W, atol=1e-12)
+    np.testing.assert_allclose(e.gram(W), second, atol=1e-12)
+    np.testing.assert_allclose(e.outer(), X @ X.T, atol=1e-12)
+    np.testing.assert_allclose(e.squared_norms(W), W @ X**2, atol=1e-12)
+    np.testing.assert_allclose(e.squared_norms(), (X**2).sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(e.take(np.array([3, 1])).apply(beta), X[[3, 1]] @ beta, atol=1e-12)
+
+
+def test_dense_features_are_not_copied_in_either_order_or_precision():
+    for matrix in (X, np.asfortranarray(X), X.astype(np.float32)):
+        assert DenseFeatures(matrix).X is matrix
+        assert DenseFeatures(matrix).dtype == matrix.dtype
+
+
+def test_kernel_columns_use_the_kernel_norm_and_predict_from_support_rows_only():
+    e = expand(X, RBF)
+    K = rbf_kernel(X, gamma=0.3)
+    beta = RNG.normal(size=40) * (RNG.random(40) < 0.3)
+    np.testing.assert_allclose(e.apply(beta), K @ beta)
+    assert e.quadratic(beta) == pytest.approx(beta @ K @ beta)
+    score = pickle.loads(pickle.dumps(e.scorer(beta)))
+    assert len(score.coef) == np.count_nonzero(beta)
+    np.testing.assert_allclose(score(NEW), rbf_kernel(NEW, X, gamma=0.3) @ beta)
+
+
+def test_nystroem_with_every_row_as_landmark_is_the_kernel_itself():
+    e = NystroemFeatures(X, RBF, np.arange(40))
+    np.testing.assert_allclose(e.X @ e.X.T, rbf_kernel(X, gamma=0.3), atol=1e-7)
+
+
+def test_nystroem_scores_training_rows_and_new_rows_alike():
+    e = expand(X, RBF, n_components=9, random_state=0)
+    beta = RNG.normal(size=e.shape[1])
+    np.testing.assert_allclose(e.scorer(beta)(X), e.apply(beta), atol=1e-9)
+    assert e.shape == (40, 9)
+
+
+def test_landmarks_ignore_the_order_and_the_number_of_equal_rows():
+    order = RNG.permutation(40)
+    chosen = expand(X, RBF, n_components=6, random_state=3).landmarks
+    shuffled = expand(X[order], RBF, n_components=6, random_state=3).landmarks
+    repeated = expand(np.repeat(X, 3, axis=0), RBF, n_components=6, random_state=3).landmarks
+    rows = {tuple(row) for row in chosen}
+    assert rows == {tuple(row) for row in shuffled} == {tuple(row) for row in repeated}
+
+
+@pytest.mark.parametrize("kind", ["scale", "median", "mean"])
+def test_kernel_width_counts_a_row_of_integer_weight_as_that_many_rows(kind):
+    times, y = RNG.integers(1, 4, size=40), RNG.integers(0, 2, size=40)
+    weighted = Kernel.resolve("rbf", X, y, gamma=kind, weight=times.astype(float))
+    repeated = Kernel.resolve("rbf", np.repeat(X, times, axis=0), np.repeat(y, times), gamma=kind)
+    assert weighted.gamma == pytest.approx(repeated.gamma, rel=1e-9)  # equal rows are 1e-8 apart
+
+
+def test_a_given_kernel_matrix_must_be_square_symmetric_and_semidefinite():
+    K = rbf_kernel(X, gamma=0.3)
+    given = Kernel("precomputed")
+    with pytest.raises(ValueError, match=r"square.*\(40, 39\)"):
+        expand(K[:, :39], given)
+    skew = K.copy()
+    skew[0, 1] += 0.1
+    with pytest.raises(ValueError, match=r"not symmetric.*\(K \+ K.T\) / 2"):
+        expand(skew, given)
+    with pytest.raises(ValueError, match="indefinite: its eigenvalues run from"):
+        expand(K - 0.5 * np.eye(40), given)
+    assert expand(K - 0.5 * np.eye(40), given, kernel_norm=False).shape == (40, 40)
+    values, vectors = np.linalg.eigh(K)
+    values[0] = -1e-10 * values[-1]
+    rounded = (vectors * values) @ vectors.T
+    assert isinstance(expand(0.5 * (rounded + rounded.T), given), KernelColumns)
+
+
+def test_n_components_must_be_a_positive_integer():
+    with pytest.raises(ValueError, match="n_components must be None or a positive integer; got 0"):
+        expand(X, RBF, n_components=0)
