@@ -61,7 +61,7 @@ def rows_of(const uint64_t[::1] bits, int32_t[::1] rows):
     return count
 
 
-def apply(const uint64_t[:, ::1] bits, const double[::1] coef, double[::1] out):
+def apply(const uint64_t[:, :] bits, const double[::1] coef, double[::1] out):
     """``out = H coef``."""
     cdef Py_ssize_t word, t, n = out.shape[0], n_rules = bits.shape[0]
     cdef double acc[64]

@@ -21,24 +21,24 @@ __all__ = ["bin_column", "fill", "scan"]
 def bin_column(const double[::1] values, const double[::1] edges, int missing, uint8_t[::1] codes):
     """Code of each value: the number of edges strictly below it; NaN gets the code ``missing``."""
     cdef Py_ssize_t i
-    cdef int low, half, length, n_edges = <int>edges.shape[0]
+    cdef int half, length, n_edges = <int>edges.shape[0]
     cdef double x
+    cdef const double *low
+    if values.shape[0] == 0:
+        return
     with nogil:
         for i in range(values.shape[0]):
             x = values[i]
             if isnan(x):
                 codes[i] = <uint8_t>missing
                 continue
-            low = 0
+            low = &edges[0] if n_edges > 0 else NULL
             length = n_edges
-            while length > 0:
+            while length > 1:
                 half = length >> 1
-                if edges[low + half] < x:
-                    low += half + 1
-                    length -= half + 1
-                else:
-                    length = half
-            codes[i] = <uint8_t>low
+                low += half * (low[half - 1] < x)   # no branch to mispredict
+                length -= half
+            codes[i] = <uint8_t>(0 if n_edges == 0 else (low - &edges[0]) + (low[0] < x))
 
 
 def fill(const uint8_t[:, ::1] codes, const int32_t[::1] rows, const double[:, ::1] g, const int32_t[::1] offsets,

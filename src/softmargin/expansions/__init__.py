@@ -1,7 +1,7 @@
 """Which functions can f be?"""
 
 from softmargin.expansions._base import Expansion
-from softmargin.expansions._bins import BinnedTable, in_threads
+from softmargin.expansions._bins import BinnedTable
 from softmargin.expansions._build import expand
 from softmargin.expansions._features import DenseFeatures, LinearScore, SparseFeatures
 from softmargin.expansions._gram import KernelColumns, KernelScore, NystroemFeatures
@@ -9,6 +9,7 @@ from softmargin.expansions._kernel import Kernel
 from softmargin.expansions._literals import Literal, Rule
 from softmargin.expansions._rules import RuleColumns, cover, pack
 from softmargin.expansions._table import Column, Table, needs_table
+from softmargin.expansions._threads import in_threads
 
 __all__ = [
     "BinnedTable",

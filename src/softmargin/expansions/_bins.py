@@ -9,8 +9,7 @@ Categories are listed by frequency when there are too many for a byte; the unlis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,18 +19,11 @@ from softmargin._kernels.coverage import cover
 from softmargin._kernels.rules import bin_column
 from softmargin.expansions._literals import EQUAL, MISSING, UNEQUAL, Literal
 from softmargin.expansions._table import Column, Table
+from softmargin.expansions._threads import in_threads
 
-__all__ = ["BinnedTable", "in_threads"]
+__all__ = ["BinnedTable"]
 
 _CODES = 256
-
-
-def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_threads: int) -> list[Any]:
-    """``[function(item) for item in items]`` on some threads; exceptions are raised here."""
-    if n_threads <= 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, items))
 
 
 @dataclass
@@ -100,6 +92,13 @@ class BinnedTable:
         refined = bits.copy()
         cover(self.codes[literal[0]], self.accepted(*literal), refined)
         return refined
+
+    def covered(self, terms: Sequence[tuple[int, int, int]]) -> np.ndarray:
+        """The rows on which every literal holds."""
+        bits = self.all_rows()
+        for feature, op, code in terms:
+            cover(self.codes[feature], self.accepted(feature, op, code), bits)
+        return bits
 
     def literal(self, feature: int, op: int, code: int) -> Literal:
         """The literal in the units of the data."""

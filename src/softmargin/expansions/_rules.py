@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 import softmargin._kernels.coverage as kernel
 from softmargin.expansions._literals import Rule
 from softmargin.expansions._table import Table
+from softmargin.expansions._threads import in_threads
 
 __all__ = ["RuleColumns", "cover", "pack"]
 
 Array = NDArray[np.floating[Any]]
+
+
+_THREADED = 500_000  # cells from which a second thread pays
 
 
 def pack(covered: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -33,8 +37,8 @@ class RuleColumns:
     is_kernel = False
     dtype = np.dtype(np.float64)
 
-    def __init__(self, n_rows: int, room: int = 16) -> None:
-        self.n_rows = n_rows
+    def __init__(self, n_rows: int, room: int = 16, n_threads: int = 1) -> None:
+        self.n_rows, self.n_threads = n_rows, n_threads
         self._words = np.zeros((max(room, 1), (n_rows + 63) // 64), dtype=np.uint64)
         self._count = 0
 
@@ -60,7 +64,7 @@ class RuleColumns:
 
     def take_rules(self, members: Sequence[int]) -> RuleColumns:
         """Some of the rules, in the given order."""
-        part = RuleColumns(self.n_rows, len(members))
+        part = RuleColumns(self.n_rows, len(members), self.n_threads)
         part._words[: len(members)] = self._words[list(members)]
         part._count = len(members)
         return part
@@ -79,15 +83,29 @@ class RuleColumns:
 
     def apply(self, coef: Array) -> Array:
         """``H coef``."""
-        out = np.empty(self.n_rows)
-        kernel.apply(self.bits, np.ascontiguousarray(coef, dtype=np.float64), out)
+        out, coef = np.empty(self.n_rows), np.ascontiguousarray(coef, dtype=np.float64)
+        words = self.bits.shape[1]
+        marks = np.linspace(0, words, self._parts() + 1).astype(int)
+
+        def rows(part: tuple[int, int]) -> None:
+            kernel.apply(self.bits[:, part[0] : part[1]], coef, out[64 * part[0] : 64 * part[1]])
+
+        in_threads(rows, pairwise(marks), self._parts())
         return out
 
     def transpose(self, r: Array) -> Array:
         """``H' r``."""
-        out = np.empty(self._count)
-        kernel.transpose(self.bits, np.ascontiguousarray(r, dtype=np.float64), out)
+        out, r = np.empty(self._count), np.ascontiguousarray(r, dtype=np.float64)
+        marks = np.linspace(0, self._count, self._parts() + 1).astype(int)
+
+        def rules(part: tuple[int, int]) -> None:
+            kernel.transpose(self.bits[part[0] : part[1]], r, out[part[0] : part[1]])
+
+        in_threads(rules, pairwise(marks), self._parts())
         return out
+
+    def _parts(self) -> int:
+        return self.n_threads if self.n_rows * self._count >= _THREADED else 1
 
     def gram(self, weights: Array) -> Array:
         """``H' diag(weights) H``."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import logsumexp
 
+from softmargin.expansions import in_threads
 from softmargin.losses import Exponential, Loss
 
 __all__ = ["Block", "Columns", "Leverage", "Point", "Separable", "SeparableWarning", "correct", "leverage"]
@@ -33,6 +35,8 @@ Array = NDArray[np.floating[Any]]
 
 _JITTER = 1e-12  # of the trace: duplicate and opposite columns make the Hessian singular
 _FAR = 20.0  # a loss still falling here falls for ever
+_THREADED = 20_000  # rows from which a second thread pays
+_CONTRACTS = 0.2  # an old Hessian is kept while each step leaves less than this share of the edge
 
 
 class SeparableWarning(UserWarning):
@@ -66,9 +70,18 @@ class Point:
     curvature: Array
 
     @classmethod
-    def at(cls, loss: Loss, margins: Array) -> Point:
+    def at(cls, loss: Loss, margins: Array, n_threads: int = 1) -> Point:
         """Evaluate ``loss`` at ``margins``."""
-        return cls(margins, *loss.evaluate(margins))
+        if n_threads == 1 or len(margins) < _THREADED:
+            return cls(margins, *loss.evaluate(margins))
+        out = np.empty((3, len(margins)))
+
+        def evaluate(part: slice) -> None:
+            out[:, part] = loss.evaluate(margins[part])
+
+        marks = np.linspace(0, len(margins), n_threads + 1).astype(int)
+        in_threads(evaluate, [slice(a, b) for a, b in pairwise(marks)], n_threads)
+        return cls(margins, *out)
 
     def risk(self, weights: Array) -> float:
         """``sum c psi(z)``."""
@@ -94,6 +107,7 @@ class Block:
     n_iter: int
     converged: bool
     point: Point
+    hessian: Array
 
 
 def leverage(
@@ -136,15 +150,26 @@ def correct(
     smoothing: Array | float = 0.0,
     tol: float = 1e-10,
     max_iter: int = 100,
+    hessian: Array | None = None,
+    n_threads: int = 1,
 ) -> Block:
-    """Solve [LC] for a whole block by damped Newton from ``coef``, whose margins are those of ``point``."""
-    block = _Newton(loss, columns, y, weights, np.broadcast_to(np.asarray(smoothing, dtype=float), coef.shape))
-    coef, edge = coef.astype(np.float64), math.inf
+    """Solve [LC] for a whole block by damped Newton from ``coef``, whose margins are those of ``point``.
+
+    ``hessian``, of this block or of all its columns but the last, comes from an earlier solve nearby. Hessians are
+    reused, in a block and between blocks, while the steps they give contract the edge.
+    """
+    smoothing = np.broadcast_to(np.asarray(smoothing, dtype=float), coef.shape)
+    block = _Newton(loss, columns, y, weights, smoothing, n_threads)
+    coef, edge, last = coef.astype(np.float64), math.inf, math.inf
+    hessian = block.extend(hessian, point)
     for iteration in range(max_iter + 1):
         gradient, edge = block.gradient(point, coef)
         if edge <= tol or iteration == max_iter:
             break
-        step = block.direction(point, coef, gradient)
+        if edge > _CONTRACTS * last:
+            hessian = columns.gram(weights * point.curvature)
+        last = edge
+        step = block.direction(hessian, coef, gradient)
         moved = block.search(point, coef, step, gradient)
         if moved is None:  # rounding: nothing left to gain
             break
@@ -153,7 +178,7 @@ def correct(
             raise Separable("every margin is positive")
         if np.abs(coef).max() > 1e6:
             raise Separable("coefficients grow without end")
-    return Block(coef, edge, iteration, edge <= tol, point)
+    return Block(coef, edge, iteration, edge <= tol, point, hessian)
 
 
 @dataclass
@@ -165,6 +190,22 @@ class _Newton:
     y: Array
     weights: Array
     smoothing: Array
+    n_threads: int
+
+    def extend(self, hessian: Array | None, point: Point) -> Array:
+        """A Hessian of the whole block from one of all columns, or all but the last, or from nothing."""
+        count = self.columns.shape[1]
+        if hessian is None or len(hessian) < count - 1:
+            return self.columns.gram(self.weights * point.curvature)
+        if len(hessian) == count:
+            return hessian
+        unit = np.zeros(count)
+        unit[-1] = 1.0
+        column = self.columns.transpose(self.weights * point.curvature * self.columns.apply(unit))
+        wider = np.empty((count, count), order="F")
+        wider[:-1, :-1] = hessian
+        wider[:, -1] = wider[-1, :] = column
+        return wider
 
     def gradient(self, point: Point, coef: Array) -> tuple[Array, float]:
         """The gradient and its largest entry relative to the weights of the examples: the largest edge."""
@@ -177,9 +218,9 @@ class _Newton:
             size += float((self.smoothing * np.abs(right - wrong)).max())
         return gradient, float(np.abs(gradient).max()) / size if size > 0 else 0.0
 
-    def direction(self, point: Point, coef: Array, gradient: Array) -> Array:
+    def direction(self, hessian: Array, coef: Array, gradient: Array) -> Array:
         """The Newton step."""
-        hessian = self.columns.gram(self.weights * point.curvature)
+        hessian = hessian.copy(order="F")
         diagonal = np.einsum("ii->i", hessian)
         if np.any(self.smoothing):
             diagonal += self.smoothing * (self.loss.curvature(coef) + self.loss.curvature(-coef))
@@ -203,7 +244,7 @@ class _Newton:
         move = self.y * self.columns.apply(step)
         length = 1.0
         for _ in range(50):
-            trial, there = coef + length * step, Point.at(self.loss, point.margins + length * move)
+            trial, there = coef + length * step, Point.at(self.loss, point.margins + length * move, self.n_threads)
             if self.objective(there, trial) <= now + 1e-4 * length * slope + rounding:
                 return trial, there
             length /= 2

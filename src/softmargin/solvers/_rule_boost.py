@@ -34,7 +34,8 @@ Array = NDArray[np.floating[Any]]
 
 UPDATES = ("corrective", "single", "cyclic")
 _FALLBACK = 0.5  # pseudo-examples per rule when the optimum is at infinity
-_ROUND_TOL = 1e-3  # edges on rules held, beside the edge of the new rule, that end a corrective round
+_ROUND_TOL = 5e-2  # edges on rules held, beside the edge of the new rule, that end a corrective round
+_NONE = np.empty((0, 0))
 _DEAD = 1e-9  # mean weight, relative to the start, below which nothing is left to learn
 
 
@@ -81,6 +82,8 @@ class _State:
     points: list[Point]
     coef: Array
     smoothing: float
+    n_threads: int = 1
+    hessians: dict[int, Array] = field(default_factory=dict)
     terms: list[tuple[Term, ...]] = field(default_factory=list)
     known: dict[bytes, int] = field(default_factory=dict)
 
@@ -123,7 +126,7 @@ class _State:
             if rate == 1:
                 self.points[k] = block.point
             else:
-                move = _take(self.columns, members).apply(step)
+                move = self.columns.take_rules(members).apply(step)
                 self.points[k] = Point.at(self.loss, self.points[k].margins + self.y[k] * move)
             edge = max(edge, block.edge)
         return edge
@@ -133,11 +136,23 @@ class _State:
         try:
             if len(members) == 1 and self.smoothing == 0:
                 step = leverage(self.loss, point, self.y[k] * self.columns.column(members[0]), self.weights, tol=tol)
-                return Block(coef + step.delta, step.residual, step.n_passes, step.residual <= tol, step.point)
-            columns = _take(self.columns, members)
-            return correct(
-                self.loss, columns, self.y[k], self.weights, point, coef, smoothing=self.pseudo(members), tol=tol
+                return Block(coef + step.delta, step.residual, step.n_passes, step.residual <= tol, step.point, _NONE)
+            whole = len(members) == self.columns.shape[1]
+            block = correct(
+                self.loss,
+                self.columns if whole else self.columns.take_rules(members),
+                self.y[k],
+                self.weights,
+                point,
+                coef,
+                smoothing=self.pseudo(members),
+                tol=tol,
+                hessian=self.hessians.get(k) if whole else None,
+                n_threads=self.n_threads,
             )
+            if whole:
+                self.hessians[k] = block.hessian
+            return block
         except Separable:
             self._smooth()
             return self._block(k, members, tol)
@@ -153,10 +168,6 @@ class _State:
             stacklevel=2,
         )
         self.smoothing = _FALLBACK
-
-
-def _take(columns: RuleColumns, members: Sequence[int]) -> RuleColumns:
-    return columns if len(members) == columns.shape[1] else columns.take_rules(members)
 
 
 def boost(
@@ -207,9 +218,9 @@ def boost(
 
 def _start(search: RuleSearch, loss: Loss, y: Array, weights: Array, plan: Plan) -> _State:
     channels, n = y.shape
-    columns = RuleColumns(n, room=min(plan.n_rules + 1, 128))
+    columns = RuleColumns(n, room=min(plan.n_rules + 1, 128), n_threads=search.n_threads)
     points = [Point.at(loss, np.zeros(n)) for _ in range(channels)]
-    state = _State(loss, plan, y, weights, columns, points, np.zeros((channels, 0)), plan.smoothing)
+    state = _State(loss, plan, y, weights, columns, points, np.zeros((channels, 0)), plan.smoothing, search.n_threads)
     if plan.fit_intercept:
         columns.append(search.binned.all_rows())
         state.coef = np.zeros((channels, 1))
@@ -248,10 +259,7 @@ def _propose(search: RuleSearch, state: _State) -> tuple[Found, float] | None:
     found = candidates[0]
     if len(candidates) > 1:
         found = min(candidates, key=lambda one: _risk_after(state, one))
-    covered = RuleColumns(state.columns.n_rows, 1)
-    covered.append(found.bits)
-    edge = float(np.abs([covered.transpose(g[:, k])[0] for k in range(g.shape[1])]).sum()) / state.size
-    return found, edge
+    return found, found.edge
 
 
 def _trial(state: _State, found: Found) -> list[Point]:

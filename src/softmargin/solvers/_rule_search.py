@@ -16,7 +16,7 @@ Scores are integers in units of 1e-8 of the total weight and ties go to the shor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -47,6 +47,11 @@ class Found:
     score: int
     bits: NDArray[np.uint64]
 
+    @property
+    def edge(self) -> float:
+        """The edge relative to the total weight, to the resolution of scores."""
+        return self.score / _RESOLUTION
+
 
 @dataclass
 class _Node:
@@ -54,7 +59,7 @@ class _Node:
 
     terms: tuple[Term, ...]
     score: int
-    bits: NDArray[np.uint64]
+    bits: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     hist: Array | None = None
 
     @property
@@ -94,22 +99,21 @@ class RuleSearch:
         return _distinct(pool, count, self.binned)
 
     def _beam(self, frame: _Frame) -> list[_Node]:
-        root = _Node((), -1, self.binned.all_rows())
-        root.hist = frame.histogram(None)
+        root = _Node((), -1, self.binned.all_rows(), frame.histogram(None))
         level, pool = [root], []
         for depth in range(self.max_literals):
             children: dict[tuple[Term, ...], tuple[_Node, _Node]] = {}
             for parent in level:
-                for child in frame.refinements(parent):
+                for child in frame.refinements(parent, 2 * max(self.beam, 2)):
                     if child.score > parent.score:
                         known = children.setdefault(tuple(sorted(child.terms)), (child, parent))
                         if known[0].score < child.score:
                             children[tuple(sorted(child.terms))] = (child, parent)
             kept = sorted(children.values(), key=lambda pair: pair[0].order)[: max(self.beam, 2)]
-            for child, parent in kept:
-                child.bits = self.binned.refine(parent.bits, child.terms[-1])
             pool += [child for child, _ in kept]
             if depth + 1 < self.max_literals:
+                for child, parent in kept:
+                    child.bits = self.binned.refine(parent.bits, child.terms[-1])
                 self._fill(frame, kept)
             level = [child for child, _ in kept]
         return pool
@@ -133,12 +137,7 @@ class RuleSearch:
             score, terms = frame.branch_and_bound(self.max_literals, best.score)
         else:
             score, terms = frame.exhaust(self.max_literals, best.score)
-        if score > best.score:
-            bits = self.binned.all_rows()
-            for term in terms:
-                bits = self.binned.refine(bits, term)
-            pool = [_Node(terms, score, bits), *pool]
-        return pool
+        return [_Node(terms, score), *pool] if score > best.score else pool
 
 
 @dataclass
@@ -158,7 +157,9 @@ class _Frame:
         g = self.g if rows is None else np.take(self.g, rows, axis=0)
         hist = np.zeros((int(offsets[-1]), g.shape[1]))
         blocks = self._feature_blocks(len(g))
-        in_threads(lambda b: fill(codes, rows, g, offsets, b[0], b[1], hist), blocks, len(blocks))
+        in_threads(
+            lambda b: fill(codes, rows, g, offsets, b[0], b[1], hist), blocks, self.n_threads if len(blocks) > 1 else 1
+        )
         return hist
 
     def _feature_blocks(self, n_rows: int) -> list[tuple[int, int]]:
@@ -167,20 +168,20 @@ class _Frame:
         marks = np.linspace(0, d, parts + 1).astype(int)
         return [(int(a), int(b)) for a, b in pairwise(marks) if b > a]
 
-    def refinements(self, parent: _Node) -> Iterator[_Node]:
-        """The best literal of each shape and feature on top of ``parent``."""
+    def refinements(self, parent: _Node, most: int) -> Iterator[_Node]:
+        """The best literal of each shape and feature on top of ``parent``, at most ``most`` of them."""
         layout = self.binned.layout
         scores = np.empty((len(layout), 3), dtype=np.int64)
         codes = np.empty((len(layout), 3), dtype=np.int32)
         scan(parent.hist, self.binned.offsets, layout, self.total, self.empty, self.scale, scores, codes)
         features, shapes = np.nonzero(scores > parent.score)
-        if len(features) > 64:  # more than any beam keeps
-            top = np.argsort(-scores[features, shapes], kind="stable")[:64]
-            features, shapes = features[np.sort(top)], shapes[np.sort(top)]
+        if len(features) > most:
+            top = np.sort(np.argsort(-scores[features, shapes], kind="stable")[:most])
+            features, shapes = features[top], shapes[top]
         for j, shape in zip(features.tolist(), shapes.tolist(), strict=True):
             op = 4 if shape == 2 else shape + 2 * int(layout[j, 2])
             term = (j, op, int(codes[j, shape]))
-            yield _Node((*parent.terms, term), int(scores[j, shape]), parent.bits)
+            yield _Node((*parent.terms, term), int(scores[j, shape]))
 
     def branch_and_bound(self, max_literals: int, incumbent: int) -> tuple[int, tuple[Term, ...]]:
         """A better monomial than ``incumbent`` if there is one."""
@@ -251,11 +252,12 @@ def _distinct(pool: list[_Node], count: int, binned: BinnedTable) -> list[Found]
     found: list[Found] = []
     seen: set[bytes] = set()
     for node in pool:
-        covered = int(np.bitwise_count(node.bits).sum())
-        key = node.bits.tobytes() if count > 1 else b""
+        bits = node.bits if len(node.bits) else binned.covered(node.terms)
+        covered = int(np.bitwise_count(bits).sum())
+        key = bits.tobytes() if count > 1 else b""
         if 0 < covered < binned.n_rows and (count == 1 or key not in seen):
             seen.add(key)
-            found.append(Found(tuple(sorted(node.terms)), node.score, node.bits))
+            found.append(Found(tuple(sorted(node.terms)), node.score, bits))
             if len(found) == count:
                 break
     return found
