@@ -13,7 +13,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from softmargin import datasets, losses, paths, penalties, plots
+    from softmargin import datasets, inference, losses, paths, penalties, plots, probability, tuning
     from softmargin.estimators.coherence import CoherenceClassifier
     from softmargin.estimators.composite_least_squares import CompositeLeastSquaresClassifier
     from softmargin.estimators.composite_margin import CompositeMarginClassifier
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from softmargin.estimators.score_calibrator import ScoreCalibrator
     from softmargin.estimators.truncated_softmax import TruncatedSoftmaxClassifier
     from softmargin.estimators.tuned_classifier import TunedClassifier
+    from softmargin.inference import audit_labels
     from softmargin.solvers import SeparableWarning
 
-_MODULES = ("datasets", "losses", "paths", "penalties", "plots")
+_MODULES = ("datasets", "inference", "losses", "paths", "penalties", "plots", "probability", "tuning")
 _EXPORTS: dict[str, str] = {
     "CoherenceClassifier": "softmargin.estimators.coherence",
     "CompositeLeastSquaresClassifier": "softmargin.estimators.composite_least_squares",
@@ -35,6 +36,7 @@ _EXPORTS: dict[str, str] = {
     "MulticategorySVC": "softmargin.estimators.multicategory_svc",
     "ScoreCalibrator": "softmargin.estimators.score_calibrator",
     "TunedClassifier": "softmargin.estimators.tuned_classifier",
+    "audit_labels": "softmargin.inference",
     "SeparableWarning": "softmargin.solvers",
     "TruncatedSoftmaxClassifier": "softmargin.estimators.truncated_softmax",
 }
