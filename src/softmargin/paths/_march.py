@@ -146,18 +146,15 @@ class Stage:
         at.slopes = self.signed * slope
         at.pull = self.columns.transpose(at.slopes)
         value = weights * value
-        total, share = float(value.sum()), 1.0
         row = at.slopes * (at.scores + at.intercept) - value  # the conjugate of each row at its own slope
         conjugate, dual = float(row.sum()), at.slopes
-        if self.problem.fit_intercept:
-            up = at.slopes > 0
-            rise, fall = float(at.slopes[up].sum()), -float(at.slopes[~up].sum())
-            heavy, share = (up, fall / rise) if rise > fall else (~up, rise / fall if fall > 0 else 1.0)
-            if share < 1:
-                dual = np.where(heavy, share * at.slopes, at.slopes)
-                floor = float(weights[heavy].sum()) * loss.floor
-                conjugate -= (1 - share) * (float(row[heavy].sum()) + floor)
-        return Finish(C * total, C * dual, C * conjugate)
+        drift, size = float(dual.sum()), float(np.abs(dual).sum())
+        if self.problem.fit_intercept and drift != 0:
+            share = (size - abs(drift)) / (size + abs(drift))
+            heavy = (dual > 0 if drift > 0 else dual < 0).astype(np.float64)
+            dual = dual * (1.0 - (1.0 - share) * heavy)
+            conjugate -= (1 - share) * (float(row @ heavy) + float(weights @ heavy) * loss.floor)
+        return Finish(C * float(value.sum()), C * dual, C * conjugate)
 
 
 @dataclass
@@ -223,10 +220,13 @@ class March:
         V = self.problem.expansion.transpose(np.column_stack([finish.dual for finish in finishes]))
         spoilers: list[NDArray[np.intp]] = []
         for i, (place, finish) in enumerate(zip(places, finishes, strict=True)):
-            solution, G = self._certified(stage, self.Cs[first + i], place, finish, V[:, i])
+            v = np.ascontiguousarray(V[:, i])
+            solution = self._certified(stage, self.Cs[first + i], place, finish, v)
             if not spoilers and solution.converged:
-                self._keep(solution, V[:, i] / self.Cs[first + i], place.scores)
+                self._keep(solution, v / self.Cs[first + i], place.scores)
             else:
+                size = place.scores if self.problem.expansion.is_kernel else solution.coef
+                G = v + self.problem.penalty.ridge * size
                 outside = violations(G, solution.coef, self.cost, self.problem.penalty.positive) > 0
                 outside[stage.index] = False
                 spoilers.append(np.flatnonzero(outside))
@@ -234,30 +234,24 @@ class March:
             self._rescue(first)  # the candidates were right, their solution was not
         return np.unique(np.concatenate(spoilers)) if spoilers else np.zeros(0, dtype=np.intp)
 
-    def _certified(self, stage: Stage, C: float, at: Place, finish: Finish, v: Array) -> tuple[Solution, Array]:
+    def _certified(self, stage: Stage, C: float, at: Place, finish: Finish, v: Array) -> Solution:
         problem = replace(self.problem, weights=C * self.problem.weights)
         coef = np.zeros(problem.expansion.shape[1])
         coef[stage.index] = at.coef
-        size = at.scores if problem.expansion.is_kernel else coef
-        square = float(coef @ size)
-        penalty = problem.penalty.value(coef, square)
-        G = v + problem.penalty.ridge * size
+        norm = float(at.coef @ (at.scores[stage.index] if problem.expansion.is_kernel else at.coef))
+        penalty = 0.5 * problem.penalty.ridge * norm + float(stage.cost @ np.abs(at.coef))
         certificate = certify(
             problem,
             loss=finish.loss,
             conjugate=finish.conjugate,
             v=v,
-            G=G,
             coef=coef,
-            square=square,
+            scores=at.scores,
             cost=self.cost,
         )
         objective = finish.loss + penalty
         gap = certificate.relative(objective, penalty)
-        return (
-            Solution(coef, at.intercept, -finish.dual, objective, gap, at.n_iter, gap <= self.tol, certificate.kind),
-            G,
-        )
+        return Solution(coef, at.intercept, -finish.dual, objective, gap, at.n_iter, gap <= self.tol, certificate.kind)
 
     def _keep(self, solution: Solution, pull: Array, scores: Array) -> None:
         C = self.Cs[len(self.found)]

@@ -50,18 +50,25 @@ def violations(G: Array, coef: Array, cost: Array, positive: bool) -> Array:
 
 
 def certify(
-    problem: Problem, *, loss: float, conjugate: float, v: Array, G: Array, coef: Array, square: float, cost: Array
+    problem: Problem, *, loss: float, conjugate: float, v: Array, coef: Array, scores: Array, cost: Array
 ) -> Certificate:
     """The best bound on how far the objective is above its minimum.
 
     ``conjugate`` is ``L*`` (or a bound of it) at dual slopes that sum to zero, ``v`` their product with the columns,
-    ``square`` the ridge norm of ``coef``.
+    ``scores`` is ``Phi coef``.
     """
+    is_kernel = problem.expansion.is_kernel
+    square = float(coef @ (scores if is_kernel else coef))
+    size = scores if is_kernel else coef
+    if not is_kernel:  # columns at rest, b_j = 0 and |v_j| <= l_j, contribute nothing
+        moving = np.flatnonzero((np.abs(v) > cost) | (coef != 0))
+        v, coef, size, cost = v[moving], coef[moving], size[moving], cost[moving]
+    G = v + problem.penalty.ridge * size
     penalty = problem.penalty
     ridge, positive = penalty.ridge, penalty.positive
     omega = 0.5 * ridge * square + float(cost @ np.abs(coef))
     best = math.inf
-    if ridge > 0 and not problem.expansion.is_kernel:
+    if ridge > 0 and not is_kernel:
         beyond = np.maximum((-v if positive else np.abs(v)) - cost, 0.0)
         best = loss + omega + conjugate + float(beyond @ beyond) / (2 * ridge)
     excess = -G if positive else np.abs(G)

@@ -159,9 +159,8 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
             loss=at.term.cost,
             conjugate=float(at.g @ at.scores) - at.term.cost,
             v=v,
-            G=G,
             coef=at.coef,
-            square=at.square(at.coef, at.scores),
+            scores=at.scores,
             cost=at.cost,
         )
         gap = certificate.relative(objective, at.penalty())

@@ -29,7 +29,7 @@ Array = NDArray[np.floating[Any]]
 _GRAM_COLUMNS = 2000  # beyond this many columns a Gram matrix costs more than it saves
 _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-2
-_SWEEPS_PER_POLISH = 2
+_SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
 _POLISHES = 4
 _SWEEPS = 2000
 
@@ -79,9 +79,9 @@ class Columns:
         """The curvature of the data term along these columns."""
         scaled = self.M * np.sqrt(h).astype(self.M.dtype, copy=False)[:, None]
         H = np.ascontiguousarray(scaled.T @ scaled, dtype=np.float64)
-        metric = self.ridge * (self.M[self.index] if self.is_kernel else np.eye(len(H)))
+        metric = self.ridge * self.M[self.index] if self.is_kernel else self.ridge
         if not self.fit_intercept:
-            return Bend(H, np.ascontiguousarray(metric), None, 0.0)
+            return Bend(H, metric, None, 0.0)
         moment, mass = self.transpose(h), float(h.sum())
         raw = np.diagonal(H).copy()
         H -= np.outer(moment, moment / mass)
@@ -89,21 +89,24 @@ class Columns:
         if flat.any():  # a constant column is the intercept itself
             H[flat] = 0.0
             H[:, flat] = 0.0
-        return Bend(H, np.ascontiguousarray(metric), moment, mass)
+        return Bend(H, metric, moment, mass)
 
 
 class Bend(NamedTuple):
     """The Hessian ``M' diag(h) M`` with the intercept eliminated, the ridge's part, ``M'h`` and ``sum h``."""
 
     data: Array
-    ridge: Array
+    ridge: Array | float
     moment: Array | None
     mass: float
 
     def model(self, C: float, drift: float, gradient: Array) -> GramModel:
         """The model whose curvatures are ``C`` times those seen here, at a point with ``sum g = drift``."""
         H = C * self.data
-        H += self.ridge
+        if isinstance(self.ridge, float):
+            H.flat[:: len(H) + 1] += self.ridge
+        else:
+            H += self.ridge
         if self.moment is None:
             return GramModel(H, gradient, None, 0.0, 0.0)
         return GramModel(H, gradient - self.moment * (drift / self.mass), self.moment, drift / C, self.mass)
@@ -122,8 +125,9 @@ class GramModel:
         quadratic = GramQuadratic(self.H, gradient, b)
         tolerance = _tolerance(violation, np.diagonal(self.H), _GRAM_PRECISION)
         sweeps, certified = 0, False
+        patience = max(2, int(_SWEEPS_PER_POLISH * len(b)))
         while not certified and sweeps < _SWEEPS:
-            done, certified = descend(quadratic, cost, positive, tolerance, _SWEEPS_PER_POLISH)
+            done, certified = descend(quadratic, cost, positive, tolerance, patience)
             sweeps += done
             for _ in range(0 if certified else _POLISHES):
                 if quadratic.polish(cost):
