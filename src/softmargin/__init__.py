@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softmargin import datasets, inference, losses, paths, penalties, plots, probability, tuning
+    from softmargin.estimators.balancing_svc import BalancingSVC
     from softmargin.estimators.coherence import CoherenceClassifier
     from softmargin.estimators.composite_least_squares import CompositeLeastSquaresClassifier
     from softmargin.estimators.composite_margin import CompositeMarginClassifier
     from softmargin.estimators.margin import MarginClassifier
     from softmargin.estimators.multicategory_svc import MulticategorySVC
+    from softmargin.estimators.probabilistic_svc import ProbabilisticSVC
     from softmargin.estimators.rule_boost import RuleBoostClassifier
     from softmargin.estimators.score_calibrator import ScoreCalibrator
     from softmargin.estimators.truncated_softmax import TruncatedSoftmaxClassifier
@@ -28,10 +30,12 @@ if TYPE_CHECKING:
 
 _MODULES = ("datasets", "inference", "losses", "paths", "penalties", "plots", "probability", "tuning")
 _EXPORTS: dict[str, str] = {
+    "BalancingSVC": "softmargin.estimators.balancing_svc",
     "CoherenceClassifier": "softmargin.estimators.coherence",
     "CompositeLeastSquaresClassifier": "softmargin.estimators.composite_least_squares",
     "CompositeMarginClassifier": "softmargin.estimators.composite_margin",
     "MarginClassifier": "softmargin.estimators.margin",
+    "ProbabilisticSVC": "softmargin.estimators.probabilistic_svc",
     "RuleBoostClassifier": "softmargin.estimators.rule_boost",
     "MulticategorySVC": "softmargin.estimators.multicategory_svc",
     "ScoreCalibrator": "softmargin.estimators.score_calibrator",

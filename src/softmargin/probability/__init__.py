@@ -1,5 +1,6 @@
 """How does a score become a probability?"""
 
+from softmargin.probability._bracket import Bracket, bracket
 from softmargin.probability._couple import couple, two_columns
 from softmargin.probability._quality import (
     CalibrationError,
@@ -15,9 +16,11 @@ from softmargin.probability._temperature import CoherenceLink, fit_coherence, fi
 
 __all__ = [
     "CalibrationError",
+    "Bracket",
     "CoherenceLink",
     "Sigmoid",
     "Sollich",
+    "bracket",
     "brier",
     "calibration_error",
     "comparative_gkl",

@@ -1,9 +1,12 @@
 """How is a problem minimised? One file per algorithm, one ``Solution`` for all."""
 
+from softmargin.solvers._bounded import solve_bounded
 from softmargin.solvers._box_qp import BoxSolution, solve_box_qp
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._gram_rows import GramRows
+from softmargin.solvers._kinked import KinkedFamily
 from softmargin.solvers._leveraging import SeparableWarning, correct, leverage
+from softmargin.solvers._psi import PsiSolution, solve_psi
 from softmargin.solvers._rule_boost import UPDATES, BoostedRules, Plan, boost
 from softmargin.solvers._rule_search import SEARCHES, RuleSearch
 from softmargin.solvers._solution import Solution
@@ -17,7 +20,9 @@ __all__ = [
     "BoxSolution",
     "Engine",
     "GramRows",
+    "KinkedFamily",
     "Plan",
+    "PsiSolution",
     "RuleSearch",
     "SeparableWarning",
     "Solution",
@@ -25,5 +30,7 @@ __all__ = [
     "correct",
     "leverage",
     "solve",
+    "solve_bounded",
     "solve_box_qp",
+    "solve_psi",
 ]

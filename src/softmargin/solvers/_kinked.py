@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.expansions import KernelColumns
+from softmargin.expansions import Expansion, KernelColumns
 from softmargin.problem import Problem
 from softmargin.solvers._box_qp import EXACT_ROWS, BoxSolution, solve_box_qp
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._gram_rows import GramRows
-from softmargin.solvers._linear_hinge import solve_linear_hinge
+from softmargin.solvers._linear_hinge import GRAM_ROWS, solve_linear_hinge
 from softmargin.solvers._solution import Solution
 
-__all__ = ["BOX_QP", "SignedBox", "kernel_rows", "signed_box"]
+__all__ = ["BOX_QP", "KinkedFamily", "SignedBox", "kinked_solution", "signed_box"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -51,12 +51,38 @@ def signed_box(problem: Problem) -> SignedBox:
     return SignedBox(q, np.where(y > 0, low, -high) + 0.0, np.where(y > 0, high, -low) + 0.0, constant)
 
 
-def kernel_rows(expansion: KernelColumns, box: SignedBox, violation: float) -> GramRows:
+class KinkedFamily:
+    """Box QPs that share an expansion: one store of kernel rows serves every weight, box and warm start.
+
+    ``largest`` bounds the multipliers and ``tol`` the KKT violation; together they decide the precision of the rows.
+    """
+
+    def __init__(
+        self, expansion: Expansion, *, intercept: bool, largest: float, tol: float, max_iter: int = 10_000
+    ) -> None:
+        self.expansion, self.intercept, self.tol, self.max_iter = expansion, intercept, tol, max_iter
+        self.rows = _kernel_rows(expansion, largest, tol) if isinstance(expansion, KernelColumns) else None
+        n, p = expansion.shape
+        if self.rows is None and (n <= EXACT_ROWS or (n <= GRAM_ROWS and n < 2 * p)):
+            self.rows = GramRows.of(expansion.outer())
+
+    def solve(self, q: Array, lo: Array, hi: Array, start: Array | None = None) -> tuple[BoxSolution, Array]:
+        """The solution of one box QP and its coefficients in the expansion."""
+        if self.rows is None:
+            return solve_linear_hinge(
+                self.expansion, q, lo, hi, intercept=self.intercept, start=start, tol=self.tol, max_iter=self.max_iter
+            )
+        found = solve_box_qp(
+            self.rows, q, lo, hi, intercept=self.intercept, start=start, tol=self.tol, max_iter=self.max_iter
+        )
+        return found, found.u if self.expansion.is_kernel else self.expansion.transpose(found.u)
+
+
+def _kernel_rows(expansion: KernelColumns, largest: float, violation: float) -> GramRows:
     """The kernel's rows: all at once where few, else on demand, in single precision where the accuracy allows."""
-    n = len(box.q)
+    n = expansion.shape[0]
     if n <= EXACT_ROWS or expansion.has_matrix:
         return GramRows.of(expansion.K)
-    largest = max(np.abs(end[np.isfinite(end)]).max(initial=0.0) for end in (box.lo, box.hi))
     rounding = 2e-7 * np.sqrt(n) * largest
     dtype = np.float32 if expansion.dtype == np.float32 or rounding <= 0.05 * violation else np.float64
     return GramRows(n, expansion.source(dtype), dtype=dtype)
@@ -71,33 +97,25 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     box = signed_box(problem)
     violation, n_iter = _COARSE, 0
     u = None if start is None else start.dual
+    largest = max(np.abs(end[np.isfinite(end)]).max(initial=0.0) for end in (box.lo, box.hi))
     while True:
-        found, coef = _solve(problem, box, u, violation, max_iter)
+        family = KinkedFamily(
+            problem.expansion, intercept=problem.fit_intercept, largest=largest, tol=violation, max_iter=max_iter
+        )
+        found, coef = family.solve(box.q, box.lo, box.hi, u)
         n_iter += found.n_iter
         if verbose:
             print(f"box QP: violation {found.violation:.2e}, relative gap {found.gap:.2e}, {n_iter} steps")
-        solution = _solution(problem, box, found, coef, n_iter, tol)
+        solution = kinked_solution(problem, box, found, coef, n_iter, tol)
         if solution.converged or n_iter >= max_iter or violation <= _FINE:
             return solution
         u, violation = found.u, min(violation, max(found.violation, _FINE)) / 10
 
 
-def _solve(
-    problem: Problem, box: SignedBox, u: Array | None, violation: float, max_iter: int
-) -> tuple[BoxSolution, Array]:
-    expansion, intercept = problem.expansion, problem.fit_intercept
-    if isinstance(expansion, KernelColumns):
-        rows = kernel_rows(expansion, box, violation)
-        found = solve_box_qp(
-            rows, box.q, box.lo, box.hi, intercept=intercept, start=u, tol=violation, max_iter=max_iter
-        )
-        return found, found.u
-    return solve_linear_hinge(
-        expansion, box.q, box.lo, box.hi, intercept=intercept, start=u, tol=violation, max_iter=max_iter
-    )
-
-
-def _solution(problem: Problem, box: SignedBox, found: BoxSolution, coef: Array, n_iter: int, tol: float) -> Solution:
+def kinked_solution(
+    problem: Problem, box: SignedBox, found: BoxSolution, coef: Array, n_iter: int, tol: float
+) -> Solution:
+    """The solution of a problem from that of its box QP."""
     bounded = bool(np.isfinite(box.lo).all() and np.isfinite(box.hi).all())
     gap = found.gap if bounded else found.violation  # beyond an infinite slope the primal cost is infinite
     objective = (found.primal if bounded else -found.value) + box.constant

@@ -29,7 +29,7 @@ from softmargin.solvers._gram_rows import FeatureRows, GramRows
 from softmargin.solvers._interior import interior_point
 from softmargin.solvers._smoothing import smoothed_start
 
-__all__ = ["solve_linear_hinge"]
+__all__ = ["GRAM_ROWS", "solve_linear_hinge"]
 
 Array = NDArray[np.floating[Any]]
 

@@ -1,0 +1,185 @@
+"""One classifier for each class weight pi: a grid of warm-started fits, or the exact path through all of them.
+
+Both answer the same questions about new rows: the bracket of the probability, and a score whose sign agrees with it
+(the size of the plain SVM's score, the sign of ``p - 1/2``, zero at ties).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from softmargin.expansions import Expansion, Kernel, KernelScore
+from softmargin.paths import weight_path
+from softmargin.probability import Bracket, bracket
+from softmargin.solvers import BoxSolution, KinkedFamily, PsiSolution, Solution, solve_psi
+
+__all__ = ["GridFamily", "PathFamily", "WeightFamily"]
+
+
+class WeightFamily:
+    """What prediction asks of a family of weighted classifiers."""
+
+    plain: Solution
+    training: Bracket
+    n_iter: int
+    converged: bool = True
+
+    @abstractmethod
+    def _scores(self, X: Any) -> tuple[Bracket, np.ndarray]:
+        """The brackets and the plain scores."""
+
+    @abstractmethod
+    def attributes(self, rows: np.ndarray) -> dict[str, Any]:
+        """What users may look at, by name."""
+
+    def detach(self, rows: np.ndarray) -> WeightFamily:
+        """Forget what prediction does not need."""
+        return self
+
+    def answer(self, X: Any) -> tuple[Bracket, np.ndarray]:
+        """The brackets, and scores whose sign is that of ``p - 1/2``."""
+        found, plain = self._scores(X)
+        size = np.maximum(np.abs(plain), np.finfo(plain.dtype).tiny)
+        return found, np.sign(found.probability - 0.5).astype(plain.dtype) * size
+
+    def bracket(self, X: Any) -> Bracket:
+        return self._scores(X)[0]
+
+    def score(self, X: Any) -> np.ndarray:
+        return self.answer(X)[1]
+
+    def rank(self, X: Any) -> np.ndarray:
+        """Centred probabilities; the plain score decides between equal ones and never between others."""
+        found, plain = self._scores(X)
+        step = 1 / (4 * found.m) if found.m > 1 else 1e-9
+        return found.probability - 0.5 + step * plain / (1 + np.abs(plain))
+
+
+class GridFamily(WeightFamily):
+    """Fits at ``pi = 1/m .. (m-1)/m`` and 1/2, each from its neighbour; all share one store of kernel rows."""
+
+    def __init__(
+        self, expansion: Expansion, y: np.ndarray, weights: np.ndarray, m: int, method: str, tol: float, max_iter: int
+    ) -> None:
+        self.m, self.n_iter = m, 0
+        grid = np.arange(1, m) / m
+        self.pi = grid if m % 2 == 0 else np.sort(np.append(grid, 0.5))
+        self._half = int(np.flatnonzero(self.pi == 0.5)[0])
+        self._on_grid = np.arange(len(self.pi)) if m % 2 == 0 else np.delete(np.arange(len(self.pi)), self._half)
+        largest = 2 * float(weights.max()) * (2 if method == "psi" else 1)
+        self._family = KinkedFamily(expansion, intercept=True, largest=largest, tol=tol, max_iter=max_iter)
+        coef = np.empty((expansion.shape[1], len(self.pi)))
+        scores, self.intercept = np.empty((len(y), len(self.pi))), np.empty(len(self.pi))
+        svms = self._fit_svms(y, weights)
+        for j, found, column, objective in svms if method == "svm" else self._fit_psis(y, weights, svms):
+            coef[:, j], self.intercept[j] = column, found.intercept
+            scores[:, j] = found.gradient + y + found.intercept
+            self.n_iter += found.n_iter
+            self.converged = self.converged and found.converged
+            if j == self._half:
+                self.plain = _plain(found, column, objective)
+        self.scorer = expansion.scorer(coef)
+        self._support = expansion.support(coef) if isinstance(self.scorer, KernelScore) else None  # type: ignore[attr-defined]
+        self.training = bracket(scores[:, self._on_grid])
+
+    def _outward(self) -> Any:
+        """Weights from 1/2 to both ends, each with the neighbour it starts from; swapped labels mirror the order."""
+        yield self._half, None
+        for j in range(self._half + 1, len(self.pi)):
+            yield j, j - 1
+        for j in range(self._half - 1, -1, -1):
+            yield j, j + 1
+
+    def _costs(self, y: np.ndarray, weights: np.ndarray, j: int) -> np.ndarray:
+        return 2 * weights * np.where(y > 0, 1 - self.pi[j], self.pi[j])
+
+    def _fit_svms(self, y: np.ndarray, weights: np.ndarray) -> Any:
+        last: dict[int, np.ndarray] = {}
+        for j, neighbour in self._outward():
+            cost, u = self._costs(y, weights, j), None
+            if neighbour is not None:  # multipliers keep their place between the bounds
+                u = last[neighbour] * (cost / self._costs(y, weights, neighbour))
+            found, coef = self._family.solve(y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0), u)
+            last = {j: found.u} | {k: last[k] for k in (self._half,) if k in last}
+            yield j, found, coef, found.primal
+
+    def _fit_psis(self, y: np.ndarray, weights: np.ndarray, svms: Any) -> Any:
+        last: dict[int, PsiSolution] = {}
+        for (j, svm, _, _), (_, neighbour) in zip(svms, self._outward(), strict=True):
+            cost = self._costs(y, weights, j)
+            given_up = y * (svm.gradient + y + svm.intercept) < 0
+            best = solve_psi(self._family, y, cost, given_up, svm.u)
+            if neighbour is not None and not np.array_equal(last[neighbour].given_up, given_up):
+                other = solve_psi(self._family, y, cost, last[neighbour].given_up, last[neighbour].box.u)
+                best = other if other.objective < best.objective - 1e-12 * abs(best.objective) else best
+            last = {j: best} | {k: last[k] for k in (self._half,) if k in last}
+            yield j, best.box, best.coef, best.objective
+
+    def _scores(self, X: Any) -> tuple[Bracket, np.ndarray]:
+        scores = self.scorer(X) + self.intercept.astype(X.dtype)
+        return bracket(scores[:, self._on_grid]), scores[:, self._half]
+
+    def attributes(self, rows: np.ndarray) -> dict[str, Any]:
+        found = {"weights_": self.pi, "intercept_": self.intercept}
+        if isinstance(self.scorer, KernelScore):
+            return found | {"support_": rows[self._support], "dual_coef_": self.scorer.coef.T}
+        return found | {"coef_": self.scorer.coef.T}
+
+    def detach(self, rows: np.ndarray) -> GridFamily:
+        del self._family
+        if isinstance(self.scorer, KernelScore) and self.scorer.kernel.precomputed:
+            # the columns a user passes are counted over all training rows
+            self.scorer = KernelScore(self.scorer.kernel, rows[self._support], self.scorer.coef)
+        return self
+
+
+class PathFamily(WeightFamily):
+    """The exact path: scores are affine in pi between breakpoints, so every sign change is a root, not a grid cell."""
+
+    def __init__(self, X: Any, y: np.ndarray, C: float, weight: np.ndarray, kernel: Kernel | None) -> None:
+        options = {} if kernel is None else {"gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
+        name = None if kernel is None else kernel.name
+        self.path = weight_path(X, y, C=C, kernel=name, sample_weight=weight, **options)
+        self.plain = self.path.at(0.5)
+        self.n_iter = self.path.n_events
+        self.edge = 1 / (2 * max(2.0, float(len(y))))
+        low, high = self.path.range
+        knots = np.clip(self.path.breakpoints, max(low, self.edge), min(high, 1 - self.edge))
+        self.knots = np.unique(np.concatenate([[max(low, self.edge)], knots, [min(high, 1 - self.edge)]]))
+        self.training = self.bracket(X)
+
+    def _scores(self, X: Any) -> tuple[Bracket, np.ndarray]:
+        left, right = self.knots[:-1], self.knots[1:]
+        inset = 1e-6 * (right - left)  # at a knot itself the intercept may jump
+        first, last = left + inset, right - inset
+        ends = self.path.decision_function(X, np.concatenate([first, last]))
+        a, b = ends[:, : len(first)], ends[:, len(first) :]
+        slope = (b - a) / (last - first)
+        zero = 1e-12 * np.maximum(1.0, np.abs(ends).max(axis=1, keepdims=True))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = np.clip(first - a / slope, left, right)
+        last_positive = np.where(b > zero, right, np.where(a > zero, root, 0.0))
+        first_negative = np.where(a < -zero, left, np.where(b < -zero, root, 1.0))
+        up = np.clip(last_positive.max(axis=1), self.edge, 1 - self.edge)
+        down = np.clip(first_negative.min(axis=1), self.edge, 1 - self.edge)
+        return Bracket(up, down, 1.0), np.asarray(self.path.decision_function(X, 0.5))
+
+    def attributes(self, rows: np.ndarray) -> dict[str, Any]:
+        return {"weights_": self.knots, "path_": self.path}
+
+
+def _plain(found: BoxSolution, coef: np.ndarray, objective: float) -> Solution:
+    return Solution(
+        coef,
+        found.intercept,
+        found.u,
+        objective,
+        found.gap,
+        max(1, found.n_iter),
+        found.converged,
+        history=[objective],
+        intercept_interval=found.interval,
+    )

@@ -1,0 +1,164 @@
+"""``BalancingSVC``: from the support vector machine to the bounded constraint machine with one knob."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from softmargin.estimators._base import TrainingSet
+from softmargin.estimators._expansion import ExpansionClassifier
+from softmargin.losses import BalancedHinge, Loss
+from softmargin.penalties import ElasticNet
+from softmargin.problem import Problem
+from softmargin.solvers import Solution, solve_bounded
+
+__all__ = ["BalancingSVC"]
+
+_COLLAPSED = 1e-6
+
+
+class BalancingSVC(ExpansionClassifier):
+    """Balancing support vector machine: well-classified points pull the boundary too.
+
+    Minimises ``C * sum_i s_i g(y_i f(x_i)) + |h|^2 / 2`` over ``f = h + b``, with ``g(u) = 1 - u`` up to ``u = 1`` and
+    ``balance * (u - 1)`` beyond. It is a box QP whose lower bound is ``-C * balance`` instead of zero. Where every
+    intercept of an interval is optimal, the midpoint is taken.
+
+    Parameters
+    ----------
+    balance : float or "bounded", default=1.0
+        The slope v beyond the margin: 0 is the SVM, 1 the absolute deviation machine, inf forbids margins above one.
+        "bounded" is the bounded constraint machine, which also forbids margins below minus one.
+    C : float, default=1.0
+        Weight of the sum of losses.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves.
+    gamma : float, "scale", "median" or "mean", default="scale"
+        ``rbf`` is ``exp(-gamma |x - x'|^2)``.
+    degree : int, default=3
+        Degree of the "poly" kernel.
+    coef0 : float, default=0.0
+        Constant of the "poly" kernel.
+    n_components : int or None, default=None
+        Number of landmark rows of a Nystroem approximation of the kernel.
+    fit_intercept : bool, default=True
+        Whether to fit an unpenalised intercept.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the sample weights by class. With unequal classes and a large balance the best score is a constant
+        for every C; "balanced" cures it.
+    tol : float, default=1e-4
+        Certified optimality gap, relative to the objective, at which to stop.
+    max_iter : int, default=10000
+        Largest number of working sets.
+    random_state : int, RandomState or None, default=None
+        Chooses the landmarks.
+    n_jobs : int or None, default=None
+        Number of classes fitted at the same time when there are more than two.
+    verbose : int, default=0
+        Print progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients; without a kernel only.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    dual_coef_, support_ : ndarray
+        Signed multipliers of the support rows and their row numbers; with a kernel only.
+    solution_ : Solution
+        Objective, certified gap, multipliers and ``intercept_interval`` (a list for more than two classes).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from softmargin import BalancingSVC
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> for balance in (0.0, 1.0, "bounded"):
+    ...     print(BalancingSVC(balance=balance, kernel="rbf").fit(X, y).score(X, y))
+    0.945
+    0.95
+    0.955
+    """
+
+    def __init__(
+        self,
+        *,
+        balance: float | str = 1.0,
+        C: float = 1.0,
+        kernel: Any = None,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_components: int | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.balance = balance
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def _bounded(self) -> bool:
+        return isinstance(self.balance, str)
+
+    def _loss(self) -> Loss:
+        return BalancedHinge(math.inf if self._bounded else float(self.balance))
+
+    def _penalty(self) -> ElasticNet:
+        return ElasticNet(0.0)
+
+    def _check_parameters(self) -> None:
+        allowed = isinstance(self.balance, str) or (isinstance(self.balance, (int, float)) and self.balance >= 0)
+        if not allowed or (isinstance(self.balance, str) and self.balance != "bounded"):
+            raise ValueError(f"balance must be a number in [0, inf] or 'bounded'; got {self.balance!r}.")
+        super()._check_parameters()
+
+    def _solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        if not self._bounded:
+            return super()._solve(problem, start)
+        solution = solve_bounded(problem, tol=self.tol, max_iter=self.max_iter)
+        if not solution.converged:
+            warnings.warn(
+                f"The bounded constraint machine stopped at a KKT violation of {solution.gap:.2g}, above "
+                f"tol={self.tol:g}. Scale the features, raise max_iter or tol, or lower C.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return solution
+
+    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
+        super()._fit_binary(data, y)
+        spread = np.ptp(data.shared.apply(self.solution_.coef))
+        if spread <= _COLLAPSED and not np.isclose(data.weight[y > 0].sum(), data.weight[y < 0].sum()):
+            warnings.warn(
+                f"The fitted score is constant: with balance={self.balance!r} and unequal classes the majority class "
+                "wins everywhere, whatever C. Use class_weight='balanced' or a smaller balance.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _can_estimate_probability(self) -> bool:
+        self._loss().log_odds(0.0)  # raises NoLink: the sign of the score is all that a balanced hinge determines
+        return False

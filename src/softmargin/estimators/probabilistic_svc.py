@@ -1,0 +1,212 @@
+"""``ProbabilisticSVC``: class probabilities from support vector machines of many class weights, no sigmoid assumed."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from softmargin.estimators._base import ClassifierBase, TrainingSet
+from softmargin.estimators._weight_family import GridFamily, PathFamily, WeightFamily
+from softmargin.expansions import expand
+from softmargin.probability import couple, two_columns
+
+__all__ = ["ProbabilisticSVC"]
+
+
+class ProbabilisticSVC(ClassifierBase):
+    """Support vector machine with nonparametric class probabilities.
+
+    Trains the same SVM with costs ``2 (1 - pi)`` on the positive and ``2 pi`` on the negative class for many ``pi``;
+    the ``pi`` at which the score of a row changes sign is its probability (bracketing; Wang, Shen and Liu 2008). One
+    kernel matrix and warm starts serve all weights. The predicted class is the one of the larger probability.
+
+    Parameters
+    ----------
+    method : {"svm", "psi"}, default="svm"
+        The classifier: the hinge loss, or psi-learning, which gives up on outliers (nonconvex; started at the SVM and
+        at the neighbouring weight, the better is kept).
+    n_weights : int or None, default=None
+        The m of the grid ``pi = 1/m, .., (m-1)/m``; None is ``floor(sqrt(n))``, at least 2.
+    engine : {"grid", "path"}, default="grid"
+        "grid" fits each weight from its neighbour. "path" follows the exact solution through all weights and needs
+        no grid: the bracket is continuous, clipped to ``[1/2n, 1 - 1/2n]``. For ``method="svm"`` only.
+    C : float, default=1.0
+        Weight of the sum of losses.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves.
+    gamma : float, "scale", "median" or "mean", default="scale"
+        ``rbf`` is ``exp(-gamma |x - x'|^2)``.
+    degree : int, default=3
+        Degree of the "poly" kernel.
+    coef0 : float, default=0.0
+        Constant of the "poly" kernel.
+    n_components : int or None, default=None
+        Number of landmark rows of a Nystroem approximation of the kernel.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the sample weights by class; probabilities are then those under the weighted classes.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions, in units of the score; up to a thousand rows each fit is
+        refined to the last digits.
+    max_iter : int, default=10000
+        Largest number of working sets of one fit.
+    random_state : int, RandomState or None, default=None
+        Chooses the landmarks.
+    n_jobs : int or None, default=None
+        Number of classes fitted at the same time when there are more than two.
+    verbose : int, default=0
+        Print progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    weights_ : ndarray
+        The weights pi fitted.
+    coef_ : ndarray of shape (n_weights_fitted, n_features)
+        Coefficients for each weight; without a kernel only.
+    dual_coef_, support_ : ndarray
+        Signed multipliers for each weight, and the row numbers of the support rows; with a kernel only.
+    intercept_ : ndarray of shape (n_weights_fitted,)
+        Intercepts for each weight.
+    nonmonotone_share_ : float
+        Share of the training rows whose score changes sign more than once along the weights.
+    mean_width_ : float
+        Mean width of their brackets.
+    solution_ : Solution
+        The fit at ``pi = 1/2``: the plain SVM.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from softmargin import ProbabilisticSVC
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> model = ProbabilisticSVC(kernel="rbf", n_weights=10).fit(X, y)
+    >>> model.predict_proba(X[:2]).round(2)
+    array([[0.95, 0.05],
+           [0.05, 0.95]])
+    >>> model.predict_interval_proba(X[:2]).round(2)
+    array([[0. , 0.1],
+           [0.9, 1. ]])
+    """
+
+    def __init__(
+        self,
+        *,
+        method: str = "svm",
+        n_weights: int | None = None,
+        engine: str = "grid",
+        C: float = 1.0,
+        kernel: Any = None,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_components: int | None = None,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.n_weights = n_weights
+        self.engine = engine
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        for name, allowed in (("method", ("svm", "psi")), ("engine", ("grid", "path"))):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}.")
+        if self.engine == "path" and (self.method != "svm" or self.n_components is not None):
+            raise ValueError(
+                f"engine='path' follows the exact SVM only; got method={self.method!r} and "
+                f"n_components={self.n_components!r}. Use engine='grid'."
+            )
+        if not np.isfinite(self.C) or self.C <= 0:
+            raise ValueError(f"C must be a positive number; got {self.C!r}.")
+        if not self.tol > 0:
+            raise ValueError(f"tol must be positive; got {self.tol!r}.")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
+        if self.n_weights is not None and (self.n_weights < 1 or self.n_weights != int(self.n_weights)):
+            raise ValueError(f"n_weights must be None or a positive integer; got {self.n_weights!r}.")
+
+    def _prepare(self, data: TrainingSet) -> Any:
+        kernel = self._kernel(data)
+        return expand(data.X, kernel, n_components=self.n_components, random_state=self.random_state)
+
+    def _grid_size(self, data: TrainingSet) -> int:
+        if self.n_weights is not None:
+            return int(self.n_weights)
+        whole = np.all(data.counts == np.round(data.counts))
+        rows = float(data.counts.sum()) if whole else len(data.counts)  # a row of weight two is two rows
+        return max(2, math.isqrt(round(rows)))
+
+    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
+        y = y.astype(np.float64, copy=False)
+        family: WeightFamily
+        if self.engine == "path":
+            family = PathFamily(data.X, y, self.C, data.weight, self._kernel(data))
+        else:
+            family = GridFamily(
+                data.shared, y, self.C * data.weight, self._grid_size(data), self.method, self.tol, self.max_iter
+            )
+        self.solution_ = family.plain
+        self.n_iter_ = max(1, family.n_iter)
+        self.nonmonotone_share_ = float(np.mean(~family.training.monotone))
+        self.mean_width_ = float(np.mean(family.training.width))
+        for name, value in family.attributes(data.rows).items():
+            setattr(self, name, value)
+        self.family_ = family.detach(data.rows)
+        if not family.converged:
+            warnings.warn(
+                f"Some of the weighted fits stopped above tol={self.tol:g}. Scale the features, raise max_iter or tol, "
+                "or lower C.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # -- prediction ----------------------------------------------------------------------------------------------
+
+    def _decision(self, X: Any) -> np.ndarray:
+        if len(self.classes_) == 2:
+            return self.family_.score(X)
+        return np.column_stack([one.family_.rank(X) for one in self.estimators_])
+
+    def _probability(self, X: Any) -> np.ndarray:
+        if len(self.classes_) == 2:
+            bracket, score = self.family_.answer(X)
+            return two_columns(bracket.probability, score)
+        parts = np.column_stack([one.family_.bracket(X).probability for one in self.estimators_])
+        return couple(parts, self._decision(X))
+
+    def predict_interval_proba(self, X: Any) -> np.ndarray:
+        """The bracket of P(classes_[1]), shape (n, 2); for k > 2 classes those of each against the rest, (n, k, 2)."""
+        X = self._prediction_set(X)
+        if len(self.classes_) == 2:
+            return self.family_.bracket(X).interval
+        return np.stack([one.family_.bracket(X).interval for one in self.estimators_], axis=1)
+
+    def nonmonotone(self, X: Any) -> np.ndarray:
+        """Whether the score of each row changes sign more than once along the weights, (n,) or (n, k)."""
+        X = self._prediction_set(X)
+        if len(self.classes_) == 2:
+            return ~self.family_.bracket(X).monotone
+        return np.column_stack([~one.family_.bracket(X).monotone for one in self.estimators_])

@@ -1,0 +1,169 @@
+"""Bracketed probabilities: golden grids, the rule itself, psi-learning, symmetry, agreement of labels and brackets."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import check_estimator
+
+from softmargin import ProbabilisticSVC
+from softmargin.expansions import DenseFeatures, Kernel, expand
+from softmargin.probability import bracket
+from softmargin.solvers import KinkedFamily, solve_psi
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "bracketing.json").read_text())
+WEIGHTED = [*GOLDEN["weighted_svm"], GOLDEN["beta0_interval"]]
+
+
+def array(x):
+    return np.asarray(x, dtype=float)
+
+
+def kernel_of(case):
+    return {"kernel": "linear"} if case["kernel"] == "linear" else {"kernel": "rbf", "gamma": 1 / case["sigma"] ** 2}
+
+
+@pytest.mark.parametrize("features", ["kernel", "columns"])
+@pytest.mark.parametrize("case", WEIGHTED, ids=lambda case: case["name"])
+def test_bracketed_probabilities_equal_golden(case, features):
+    X, y, X_test = array(case["X"]), array(case["y"]), array(case["X_test"])
+    kernel = kernel_of(case)
+    if features == "columns":
+        if case["kernel"] != "linear":
+            return
+        kernel = {"kernel": None}
+    for name, golden in case["bracketed"].items():
+        m = int(name[2:])
+        model = ProbabilisticSVC(C=1 / (2 * len(y) * case["lam"]), n_weights=m, **kernel).fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X_test)[:, 1], golden["p"], rtol=0, atol=1e-9)
+        interval = model.predict_interval_proba(X_test)
+        np.testing.assert_allclose(interval.mean(axis=1), golden["p"], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("row", GOLDEN["bracket_rule"]["rows"])
+def test_bracket_rule_on_sign_sequences(row):
+    found = bracket(array([row["signs"][1:-1]]))
+    assert found.probability[0] == pytest.approx(row["p"])
+    if 0 not in row["signs"]:
+        assert found.monotone[0] == row["monotone"]
+
+
+def psi_problem(case):
+    X, y = array(case["X"]), array(case["y"])
+    expansion = DenseFeatures(X) if case["kernel"] == "linear" else expand(X, Kernel("rbf", 1 / case["sigma"] ** 2))
+    cost = np.where(y > 0, 1 - case["pi"], case["pi"]) / (len(y) * case["lam"])
+    family = KinkedFamily(expansion, intercept=True, largest=2 * cost.max(), tol=1e-9)
+    svm, _ = family.solve(y, np.where(y > 0, 0, -cost), np.where(y > 0, cost, 0))
+    scores = svm.gradient + y + svm.intercept
+    return y, solve_psi(family, y, cost, y * scores < 0, svm.u)
+
+
+@pytest.mark.parametrize("case", GOLDEN["psi"], ids=["linear", "rbf"])
+def test_psi_from_the_svm_reaches_the_global_optimum(case):
+    y, found = psi_problem(case)
+    assert found.objective * case["lam"] == pytest.approx(case["global_objective"], rel=1e-6)
+    np.testing.assert_allclose(found.box.gradient + y + found.box.intercept, case["global_f_train"], atol=1e-5)
+    assert sorted(np.flatnonzero(found.given_up)) == case["global_given_up"]
+
+
+@pytest.mark.parametrize("case", GOLDEN["psi_dca_trace"]["cases"], ids=["first", "second"])
+def test_psi_steps_equal_the_golden_trace(case):
+    y, found = psi_problem(case)
+    np.testing.assert_allclose(
+        np.array(found.history) * case["lam"], case["trace"], atol=case["tolerance"]["objective"]
+    )
+    assert np.all(np.diff(found.history) <= 1e-12)
+    np.testing.assert_allclose(
+        found.box.gradient + y + found.box.intercept, case["f_train"], atol=case["tolerance"]["f"]
+    )
+
+
+@pytest.mark.parametrize("method", ["svm", "psi"])
+@pytest.mark.parametrize("m", [7, 8])
+def test_swapped_labels_give_complementary_probabilities(method, m):
+    X, y = make_classification(60, 4, flip_y=0.2, random_state=1)
+    one = ProbabilisticSVC(method=method, kernel="rbf", n_weights=m).fit(X, y)
+    two = ProbabilisticSVC(method=method, kernel="rbf", n_weights=m).fit(X, 1 - y)
+    np.testing.assert_allclose(one.predict_proba(X)[:, 1], two.predict_proba(X)[:, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("params", [{}, {"kernel": "rbf"}, {"method": "psi"}, {"engine": "path"}])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_scores_probabilities_and_brackets_agree(params, classes):
+    X, y = make_classification(
+        120, 5, n_informative=4, n_redundant=0, n_classes=classes, flip_y=0.1, n_clusters_per_class=1, random_state=2
+    )
+    model = ProbabilisticSVC(**params).fit(X, y)
+    p, f = model.predict_proba(X), model.decision_function(X)
+    labels = model.predict(X)
+    np.testing.assert_array_equal(labels, model.classes_[p.argmax(axis=1)])
+    codes = (f > 0).astype(int) if f.ndim == 1 else f.argmax(axis=1)
+    np.testing.assert_array_equal(labels, model.classes_[codes])
+    assert model.score(X, y) > 0.7
+    interval = model.predict_interval_proba(X)
+    assert interval.shape == ((120, 2) if classes == 2 else (120, 3, 2))
+    assert np.all(interval[..., 0] <= interval[..., 1])
+    if classes == 2:
+        assert np.all((interval[:, 0] - 1e-12 <= p[:, 1]) & (p[:, 1] <= interval[:, 1] + 1e-12))
+        assert model.nonmonotone_share_ == pytest.approx(np.mean(model.nonmonotone(X)))
+        np.testing.assert_array_equal(f == 0, p[:, 1] == 0.5)
+
+
+def test_path_bracket_lies_within_half_a_step_of_a_fine_grid():
+    X, y = make_classification(40, 3, n_informative=3, n_redundant=0, flip_y=0.2, random_state=3)
+    exact = ProbabilisticSVC(engine="path", kernel="rbf").fit(X, y)
+    fine = ProbabilisticSVC(n_weights=200, kernel="rbf").fit(X, y)
+    monotone = ~exact.nonmonotone(X) & ~fine.nonmonotone(X)
+    assert monotone.mean() > 0.5
+    difference = np.abs(exact.predict_proba(X) - fine.predict_proba(X))[monotone]
+    assert difference.max() <= 1 / 200 + 1 / 80
+
+
+def test_large_grids_share_rows_and_equal_single_fits():
+    X, y = make_classification(1100, 4, flip_y=0.2, random_state=4)
+    many = ProbabilisticSVC(kernel="rbf", gamma=0.2, n_weights=6, tol=1e-6).fit(X, y)
+    one = ProbabilisticSVC(kernel="rbf", gamma=0.2, n_weights=2, tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(many.solution_.objective, one.solution_.objective, rtol=1e-7)
+    assert len(many.weights_) == 5
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_tiny_grids(m):
+    X, y = make_classification(30, 4, random_state=5)
+    p = ProbabilisticSVC(n_weights=m).fit(X, y).predict_proba(X)[:, 1]
+    assert set(p) <= {1 / (2 * m), 0.5, 1 - 1 / (2 * m)}
+
+
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        ({"method": "other"}, "method"),
+        ({"engine": "other"}, "engine"),
+        ({"engine": "path", "method": "psi"}, "path"),
+        ({"n_weights": 0}, "n_weights"),
+        ({"n_weights": 2.5}, "n_weights"),
+        ({"C": -1.0}, "C"),
+    ],
+)
+def test_bad_parameters_are_named(params, named):
+    with pytest.raises(ValueError, match=named):
+        ProbabilisticSVC(**params).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_indefinite_kernel_matrices_are_refused():
+    K = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    with pytest.raises(ValueError, match="indefinite"):
+        ProbabilisticSVC(kernel="precomputed").fit(K, [0, 1, 1])
+
+
+@pytest.mark.parametrize("params", [{"kernel": "rbf"}, {"method": "psi"}], ids=str)
+def test_passes_scikit_learns_checks(params):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check_estimator(ProbabilisticSVC(**params))
