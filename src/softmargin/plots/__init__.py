@@ -5,5 +5,6 @@ from softmargin.plots._gallery import loss_gallery
 from softmargin.plots._intervals import IntervalDisplay
 from softmargin.plots._path import PathDisplay
 from softmargin.plots._reliability import ReliabilityDisplay
+from softmargin.plots._rules import RuleDisplay
 
-__all__ = ["BoundaryDisplay", "IntervalDisplay", "PathDisplay", "ReliabilityDisplay", "loss_gallery"]
+__all__ = ["BoundaryDisplay", "IntervalDisplay", "PathDisplay", "ReliabilityDisplay", "RuleDisplay", "loss_gallery"]
