@@ -75,6 +75,14 @@ class ExpansionClassifier(ClassifierBase):
             kernel_norm=self._penalty().ridge > 0,
         )
 
+    def _fit_from(self, start: Solution | None, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit two classes from a solution of a nearby problem on the same rows."""
+        self._start = start
+        try:
+            return self.fit(X, y, sample_weight)
+        finally:
+            del self._start
+
     def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
         """The instance of (P) that the parameters and the data make."""
         return Problem(
@@ -88,7 +96,7 @@ class ExpansionClassifier(ClassifierBase):
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         problem = self._problem(data, y)
-        solution = self._solve(problem)
+        solution = self._solve(problem, getattr(self, "_start", None))
         self._warn_if_separated(problem, solution)
         self.solution_ = solution
         self.n_iter_ = solution.n_iter

@@ -48,6 +48,7 @@ class _Judge:
     def __init__(self, options: Any, template: Any, scoring: str) -> None:
         self.options, self.template, self.scoring = options, template, scoring
         self.criterion, self.classes = options.criterion_, options.classes_
+        self.solutions: list[Any] = []  # of all rows, one per cost, where the criterion came by them
 
     def judge(self, data: TrainingSet, X: Any, y: Any, weight: Any) -> Iterator[tuple[float, float, float]]:
         """``C``, criterion and standard error of every candidate."""
@@ -128,7 +129,7 @@ class PathJudge(_Judge):
         codes = [1] if len(self.classes) == 2 else range(len(self.classes))
         problems = [template._problem(data, data.signs(code)) for code in codes]
         costs = self._costs(lambda n: auto_costs(problems[0], n or _DEFAULT_COSTS))
-        solve = template._solve
+        solve = self._recorded(template._solve, problems)
         if self.criterion in FORMULAS:
             formula = FORMULAS[self.criterion]
             values = [[formula(fit) for fit in fitted_path(problem, costs, solve, data.counts)] for problem in problems]
@@ -139,6 +140,20 @@ class PathJudge(_Judge):
         scores = columns[0] if len(columns) == 1 else np.stack(columns, axis=-1)
         rows = np.array([self._rows(problems[0].loss, data.codes, one) for one in scores])
         return costs, *self._summary(rows, data.weight, data.counts)
+
+    def _recorded(self, solve: Any, problems: list[Any]) -> Any:
+        """``solve``, remembering the solutions of the one problem with all rows."""
+        if len(problems) > 1:
+            return solve
+        whole = problems[0]
+
+        def remember(problem: Any, start: Any) -> Any:
+            solution = solve(problem, start)
+            if problem.expansion is whole.expansion:
+                self.solutions.append(solution)
+            return solution
+
+        return remember
 
     def _honest(self, problem: Any, costs: np.ndarray, solve: Any, data: TrainingSet) -> np.ndarray:
         closed_form = self.criterion == "loo" and problem.loss.name == "least_squares"

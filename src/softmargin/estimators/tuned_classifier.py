@@ -129,15 +129,21 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             template = clone(self.estimator).set_params(**family)
             template._check_parameters()
             template.classes_ = probe.classes_
-            judge = PathJudge if isinstance(template, ExpansionClassifier) else RefitJudge
-            judged = judge(self, template, self._resolve_scoring(families)).judge(data, X, y, sample_weight)
-            for cost, score, error in judged:
-                self._records.append({"params": family | {"C": cost}, "score": score, "error": error})
+            kind = PathJudge if isinstance(template, ExpansionClassifier) else RefitJudge
+            judge = kind(self, template, self._resolve_scoring(families))
+            judged = list(judge.judge(data, X, y, sample_weight))
+            starts = judge.solutions or [None] * len(judged)
+            for (cost, score, error), start in zip(judged, starts, strict=True):
+                record = {"params": family | {"C": cost}, "score": score, "error": error, "start": start}
+                self._records.append(record)
                 if self.verbose:
-                    print(f"{self._records[-1]['params']}: {self.criterion_} {score:.6g} (standard error {error:.2g})")
-        self._choose()
+                    print(f"{record['params']}: {self.criterion_} {score:.6g} (standard error {error:.2g})")
+        start = self._choose()
         self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_)
-        self.best_estimator_.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
+        if start is None:
+            self.best_estimator_.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
+        else:
+            self.best_estimator_._fit_from(start, X, y, sample_weight)
         self.n_features_in_ = self.best_estimator_.n_features_in_
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
@@ -185,7 +191,8 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             others["loss"] = _AUTO_LOSSES
         return [dict(zip(others, values, strict=True)) for values in product(*others.values())]
 
-    def _choose(self) -> None:
+    def _choose(self) -> Any:
+        """Settle the best parameters; returns the solution they had on the path, if known."""
         best = min(self._records, key=lambda record: record["score"])
         if self.rule == "one_se":
             if not np.isfinite(best["error"]):
@@ -193,6 +200,10 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             enough = [r for r in self._records if r["score"] <= best["score"] + best["error"]]
             best = min(enough, key=lambda record: record["params"]["C"])
         self.best_params_, self.best_score_ = best["params"], best["score"]
+        start = best["start"]
+        for record in self._records:
+            del record["start"]
+        return start
 
     def _resolve_criterion(self, families: list[dict[str, Any]]) -> str:
         templates = [clone(self.estimator).set_params(**family) for family in families]

@@ -26,6 +26,8 @@ __all__ = ["influence"]
 
 Array = NDArray[np.floating[Any]]
 
+_FIRM = 1e-6  # relative curvature below which dividing by it would cost digits
+
 
 def influence(
     expansion: Any,
@@ -71,12 +73,27 @@ def _feature_influence(features: Any, curvature: Array, ridge: float, fit_interc
 def _kernel_influence(K: Array, curvature: Array, ridge: float, fit_intercept: bool) -> Array:
     active = np.flatnonzero(curvature > 0)
     root = np.sqrt(curvature[active])
-    A = K[np.ix_(active, active)] * root[:, None] * root
+    A = np.array(K if len(active) == len(K) else K[np.ix_(active, active)], dtype=float, order="F")
+    A *= root[:, None]
+    A *= root
     A[np.diag_indices_from(A)] += ridge
-    factor = linalg.cholesky(A, lower=True)
-    seen = linalg.solve_triangular(factor, root[:, None] * K[active], lower=True)
-    diagonal = (np.diagonal(K) - np.square(seen).sum(axis=0)) / ridge
+    factor = linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+    ones = linalg.solve_triangular(factor, root, lower=True)
+    total = ridge * float(ones @ ones)
+
+    # where a row has curvature of its own, K S A^-1 S K and e need no more than A^-1 on that row
+    firm = curvature[active] > _FIRM * curvature.max()
+    inverse, _ = linalg.lapack.dtrtri(factor, lower=1)
+    diagonal = np.empty(len(curvature))
+    rows, bend = active[firm], curvature[active[firm]]
+    diagonal[rows] = (1 - ridge * np.einsum("ij,ij->j", inverse, inverse)[firm]) / bend
     if fit_intercept:
-        ones = linalg.solve_triangular(factor, root, lower=True)
-        diagonal = diagonal + np.square(1 - ones @ seen) / (ridge * float(ones @ ones))
+        pull = ridge * (inverse.T @ ones)[firm] / root[firm]
+        diagonal[rows] += np.square(pull) / total
+
+    rest = np.setdiff1d(np.arange(len(curvature)), rows, assume_unique=True)
+    seen = linalg.solve_triangular(factor, root[:, None] * K[np.ix_(active, rest)], lower=True)
+    diagonal[rest] = (np.diagonal(K)[rest] - np.square(seen).sum(axis=0)) / ridge
+    if fit_intercept:
+        diagonal[rest] += np.square(1 - ones @ seen) / total
     return diagonal
