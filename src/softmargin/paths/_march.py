@@ -40,6 +40,7 @@ Array = NDArray[np.floating[Any]]
 _LONGEST = 16  # values of C solved ahead
 _SHRINK = 1 / 50  # a step that leaves more of the distance (a squared quantity) asks for fresh curvature
 _NEAR = 0.92  # a column predicted to reach this fraction of its l1 cost is a candidate
+_GOAL = 0.2  # of the tolerance, on the candidates
 _STEPS = 12
 
 
@@ -78,6 +79,22 @@ class Stage:
         if slopes is None:
             slopes = self.signed * self.problem.loss.slope(self.problem.margins_of(scores, intercept))
         return Place(coef, intercept, scores, slopes, self.columns.transpose(slopes))
+
+    def predict(self, C: float, seen: list[tuple[float, Place]]) -> Place:
+        """Where to start at ``C``: the line through the last two solutions, in log C, or the last one."""
+        now, at = seen[-1]
+        if len(seen) < 2 or self.problem.penalty.positive:
+            return self.place(at.coef, at.intercept, at.scores, at.slopes)
+        before, earlier = seen[-2]
+        ahead = np.log(C / now) / np.log(now / before)
+        change = ahead * (at.coef - earlier.coef)
+        left = (at.coef == 0) & (change != 0)
+        if left.any():
+            change[left] = 0.0
+            scores = at.scores + self.columns.apply(change)
+        else:
+            scores = at.scores + ahead * (at.scores - earlier.scores)
+        return self.place(at.coef + change, at.intercept + ahead * (at.intercept - earlier.intercept), scores)
 
     def _refresh(self, at: Place) -> None:
         loss, weights = self.problem.loss, self.problem.weights
@@ -144,7 +161,6 @@ class Stage:
         loss, weights = self.problem.loss, self.problem.weights
         value, slope, _ = loss.evaluate(self.problem.margins_of(at.scores, at.intercept))
         at.slopes = self.signed * slope
-        at.pull = self.columns.transpose(at.slopes)
         value = weights * value
         row = at.slopes * (at.scores + at.intercept) - value  # the conjugate of each row at its own slope
         conjugate, dual = float(row.sum()), at.slopes
@@ -204,16 +220,18 @@ class March:
         Returns the columns that spoiled the failing certificate; at least one value is always kept.
         """
         before = self.found[-1]
-        at = stage.place(before.coef[stage.index], before.intercept, self.scores)
-        places: list[Place] = []
+        start = stage.place(before.coef[stage.index], before.intercept, self.scores)
+        seen, places = [(self.Cs[first - 1], start)], list[Place]()
         finishes: list[Finish] = []
         for C in self.Cs[first:last]:
-            solved = stage.solve(C, at, before.objective * C / self.Cs[first - 1], 0.1 * self.tol)
+            repeated = seen[-1][0] >= C * (1 - 1e-9)  # no line through two solutions at one C
+            at = stage.predict(C, seen[-1:] if repeated else seen[-2:])
+            solved = stage.solve(C, at, before.objective * C / self.Cs[first - 1], _GOAL * self.tol)
             if solved is None:
                 break
-            at = solved
-            places.append(at)
-            finishes.append(stage.finish(C, at))
+            finishes.append(stage.finish(C, solved))
+            seen = [*seen[:-1], (C, solved)] if repeated else [*seen, (C, solved)]
+            places.append(solved)
         if not places:
             self._rescue(first)
             return np.zeros(0, dtype=np.intp)
