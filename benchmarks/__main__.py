@@ -12,12 +12,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("topic", nargs="*", help=f"one of: {', '.join(topics())} (default: all)")
     parser.add_argument("--quick", action="store_true", help="smaller problems, one timed run, RESULTS.md untouched")
+    parser.add_argument("--runs", type=int, help="timed runs per solver (default: 5)")
     arguments = parser.parse_args()
     unknown = set(arguments.topic) - set(topics())
     if unknown:
         parser.error(f"unknown topic {', '.join(sorted(unknown))}; known: {', '.join(topics())}")
     for name in arguments.topic or topics():
-        run_topic(name, arguments.quick)
+        run_topic(name, arguments.quick, arguments.runs)
 
 
 if __name__ == "__main__":

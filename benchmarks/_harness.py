@@ -2,7 +2,7 @@
 
 A :class:`Contest` is one problem, our way of solving it, and each peer's. Everybody runs once to warm up (that time is
 reported as the first call: it contains compilation, where there is any), then all take turns, ``runs`` times; the best
-time of each counts. A result is only worth its time at equal quality, so every result is valued by the same
+time of each counts (processor time is shown too: it tells more than elapsed time on a busy machine). A result is only worth its time at equal quality, so every result is valued by the same
 ``objective`` function (a number, or one number per path value) and the table says how far each ends above the best of
 all, relative to it. Peers stop by their own defaults unless the adapter says otherwise, so a peer may be sloppier than
 we are; we may not be sloppier than the fastest peer by more than ``tolerance``, or the contest is marked "unequal".
@@ -66,6 +66,7 @@ class Entry:
     name: str
     first: float = math.nan
     times: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
     value: np.ndarray | None = None
     reason: str = ""
 
@@ -110,30 +111,33 @@ def markdown_table(head: list[str], rows: list[list[Any]]) -> str:
     return "\n".join("| " + " | ".join(show(cell) for cell in line) + " |" for line in lines)
 
 
-def _run_once(call: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
+def _run_once(call: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Elapsed and processor seconds (nan for what ran in another process), and the result."""
+    start, busy = time.perf_counter(), time.process_time()
     result = call()
-    elapsed = time.perf_counter() - start
-    return (result.seconds, result.result) if isinstance(result, Timed) else (elapsed, result)
+    elapsed, busy = time.perf_counter() - start, time.process_time() - busy
+    return (result.seconds, math.nan, result.result) if isinstance(result, Timed) else (elapsed, busy, result)
 
 
-def race(one: Contest, quick: bool) -> list[Entry]:
+def race(one: Contest, runs: int) -> list[Entry]:
     """Warm everybody up, then take turns; ours is the first entry."""
     calls = {"softmargin": one.ours, **one.peers}
     entries = [Entry(name) for name in calls]
     for entry in entries:
         try:
-            seconds, result = _run_once(calls[entry.name])
+            seconds, _, result = _run_once(calls[entry.name])
         except Absent as reason:
             entry.reason = str(reason)
             continue
         entry.first = seconds
         if one.objective is not None:
             entry.value = np.atleast_1d(np.asarray(one.objective(result), dtype=float))
-    for _ in range(1 if quick else one.runs):
+    for _ in range(runs):
         for entry in entries:
             if not entry.reason and max(entry.times, default=0.0) < _TOO_SLOW:
-                entry.times.append(_run_once(calls[entry.name])[0])
+                seconds, busy, _ = _run_once(calls[entry.name])
+                entry.times.append(seconds)
+                entry.cpu.append(busy)
     return entries
 
 
@@ -160,11 +164,12 @@ def report(one: Contest, entries: list[Entry]) -> str:
     rows: list[list[Any]] = []
     for entry in sorted(entries, key=lambda e: e.best):
         if entry.reason:
-            rows.append([entry.name, f"absent: {entry.reason}", "", "", ""])
+            rows.append([entry.name, f"absent: {entry.reason}", "", "", "", ""])
             continue
         above = "" if entry.value is None else f"{_excess(entry, entries):.1e}"
-        rows.append([entry.name, entry.best, entry.first, f"{entry.best / ours.best:.2f}", above])
-    head = ["solver", "best time (s)", "first call (s)", "time / ours", "objective above best, relative (max)"]
+        busy = "" if math.isnan(min(entry.cpu)) else float(min(entry.cpu))
+        rows.append([entry.name, entry.best, busy, entry.first, f"{entry.best / ours.best:.2f}", above])
+    head = ["solver", "best time (s)", "processor time (s)", "first call (s)", "time / ours", "above best objective"]
     lines.append(markdown_table(head, rows))
     if one.note:
         lines += ["", one.note]
@@ -191,7 +196,7 @@ def topics() -> list[str]:
     return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
-def run_topic(name: str, quick: bool = False, results: Path = RESULTS) -> str:
+def run_topic(name: str, quick: bool = False, runs: int | None = None, results: Path = RESULTS) -> str:
     """Run one topic, print it and rewrite its section of the results file."""
     module = import_module(f"benchmarks.{name}")
     parts, peers_seen = [f"## {name}", "", (module.__doc__ or "").strip()], set()
@@ -199,7 +204,7 @@ def run_topic(name: str, quick: bool = False, results: Path = RESULTS) -> str:
         if make.kind == "contest":
             one = make(quick)
             peers_seen |= {getattr(call, "module", "") for call in one.peers.values()} - {""}
-            section = report(one, race(one, quick))
+            section = report(one, race(one, 1 if quick else runs or one.runs))
         else:
             section = f"### {(make.__doc__ or make.__name__).strip()}\n\n{make(quick)}"
         print(section, end="\n\n", flush=True)

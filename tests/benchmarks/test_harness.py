@@ -19,7 +19,7 @@ def contest_of(ours_value, peer_value, **peers):
 
 def test_ratio_is_ours_over_best_peer_at_equal_objective():
     one = contest_of(10.0, 10.0, slower=lambda: Timed(9.0, 4.0))
-    text = report(one, race(one, quick=False))
+    text = report(one, race(one, 2))
     assert "ours / best peer (rival): 0.50" in text
     assert "equal objective" in text
     assert "unequal" not in text
@@ -27,7 +27,7 @@ def test_ratio_is_ours_over_best_peer_at_equal_objective():
 
 def test_a_sloppier_result_of_ours_is_called_unequal():
     one = contest_of(10.1, 10.0)
-    assert "unequal: ours is 1.0e-02 above it" in report(one, race(one, quick=True))
+    assert "unequal: ours is 1.0e-02 above it" in report(one, race(one, 1))
 
 
 def test_absent_peers_are_listed_with_their_reason():
@@ -35,7 +35,7 @@ def test_absent_peers_are_listed_with_their_reason():
         raise Absent("not installed (nowhere)")
 
     one = contest_of(1.0, 1.0, nowhere=missing, unknown=peer("no_such_peer", "fit"))
-    text = report(one, race(one, quick=True))
+    text = report(one, race(one, 1))
     assert "| nowhere | absent: not installed (nowhere)" in text
     assert "| unknown | absent: not installed" in text
 
