@@ -2,10 +2,12 @@
 
 A :class:`Contest` is one problem, our way of solving it, and each peer's. Everybody runs once to warm up (that time is
 reported as the first call: it contains compilation, where there is any), then all take turns, ``runs`` times; the best
-time of each counts (processor time is shown too: it tells more than elapsed time on a busy machine). A result is only worth its time at equal quality, so every result is valued by the same
-``objective`` function (a number, or one number per path value) and the table says how far each ends above the best of
-all, relative to it. Peers stop by their own defaults unless the adapter says otherwise, so a peer may be sloppier than
-we are; we may not be sloppier than the fastest peer by more than ``tolerance``, or the contest is marked "unequal".
+time of each counts. Processor time is shown too: it tells more than elapsed time on a busy machine.
+
+A result is only worth its time at equal quality, so every result is valued by the same ``objective`` function (a
+number, or one number per path value) and the table says how far each ends above the best of all, relative to it, at
+worst. Peers stop by their own defaults unless the adapter says otherwise, so a peer may be sloppier than we are; we may
+not be sloppier than the fastest peer by more than ``tolerance``, or the contest is marked "unequal".
 
 Peers that are not installed are listed as absent, with the reason.
 """
