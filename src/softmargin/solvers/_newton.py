@@ -52,9 +52,10 @@ def _geometry(problem: Problem) -> Geometry:
     """Factor the smaller of the two systems while it is small; multiply only, beyond."""
     expansion, ridge, fit_intercept = problem.expansion, problem.penalty.ridge, problem.fit_intercept
     n, p = expansion.shape
-    if expansion.is_kernel or (p > n and n <= _SMALL):
+    small = _SMALL_SPARSE if expansion.is_sparse else _SMALL
+    if expansion.is_kernel or (p > n and n <= small):
         return KernelGeometry(expansion.outer(), ridge, fit_intercept)
-    if p <= (_SMALL_SPARSE if expansion.is_sparse else _SMALL):
+    if p <= small:
         return FeatureGeometry(expansion, ridge, fit_intercept)
     return ConjugateGeometry(expansion, ridge, fit_intercept)
 
