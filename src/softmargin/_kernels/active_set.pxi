@@ -88,7 +88,9 @@ cdef class ActiveSet:
             self._grow_elbow(min(self.n, 2 * len(elbow) + 2))
         lo, hi = np.asarray(self.lo0), np.asarray(self.hi0)
         for k in elbow:
-            while not self._enter(k):
+            for _ in range(self.n):
+                if self._enter(k):
+                    break
                 factor_backward(&self.L[0, 0], self.m, <int> self.L.shape[1], &self.L[self.m, 0])
                 free, c = np.array(self.elbow[: self.m]), np.array(self.L[self.m, : self.m])
                 with np.errstate(divide="ignore", invalid="ignore"):
@@ -97,7 +99,7 @@ cdef class ActiveSet:
                 step = min(max(room[pos], 0.0), hi[k] - u[k])
                 u[free] -= step * c
                 u[k] += step
-                if hi[k] - u[k] <= 0:
+                if hi[k] - u[k] <= 0 or not np.any(np.abs(c) > 1e-9):
                     self.state[k] = HI
                     self._refresh()
                     break

@@ -31,7 +31,8 @@ cdef enum:
 STATUS = {FINISHED: "finished", STALLED: "stalled", FLAT: "flat", CAPPED: "capped"}
 
 cdef double TIE = 1e-11      # slacks below this (times their scale) are zero
-cdef double REFUSE = 1e-7    # a slack below minus this (times its scale) means the sets are wrong
+cdef double REFUSE = 1e-7    # an r on the wrong side by more than this (times its scale) means the sets are wrong
+cdef double OUTSIDE = 1e-3   # so does a u this far (of its box) outside; less is the conditioning of K_EE, harmless in f
 cdef double NOISE = 1e-13    # slopes below this (times the size of their summands) are zero
 cdef double LEVEL = 1e-10    # h varying less than this (times sum|u| max K_ii) is constant
 cdef double INSTANT = 1e-13  # steps below this (times t) have no length
@@ -41,7 +42,7 @@ cdef class Elbow(ActiveSet):
     """The event loop: `run` follows the path from t on and logs its segments and set changes."""
 
     cdef readonly int n_segments, n_changes, n_events, idle
-    cdef readonly double t, violation
+    cdef readonly double t, violation, overshoot
     cdef bint record, watch_flat
     cdef double[::1] xi
     cdef double margin                                    # events this close to the end of the range are its end
@@ -61,7 +62,7 @@ cdef class Elbow(ActiveSet):
         cdef int code = RUNNING
         self.xi, self.t, self.record, self.watch_flat = xi, t, record, watch_flat
         self.n_segments = self.n_changes = self.n_events = self.idle = 0
-        self.violation = 0.0
+        self.violation = self.overshoot = 0.0
         self.held = self.held_too = -1
         self.margin = 1e-10 * (t_end - t) if t_end < INFINITY else 0.0
         self.offer_index, self.offer_side = (np.zeros(3 * self.n, dtype=np.int32) for _ in range(2))
@@ -120,7 +121,7 @@ cdef class Elbow(ActiveSet):
         self._segment()
         self._measure()
         step = self._first_event()
-        if self.violation > REFUSE:
+        if self.violation > REFUSE or self.overshoot > OUTSIDE:
             return STALLED
         if self.t + step >= t_end - self.margin:
             self._advance(t_end)
@@ -179,8 +180,8 @@ cdef class Elbow(ActiveSet):
         for i in range(self.m):
             sum_p += fabs(self.p1[i])
             top_p = max(top_p, fabs(self.p1[i]), fabs(self.hi1[self.elbow[i]]), fabs(self.lo1[self.elbow[i]]))
-            self.size_u = max(self.size_u, self._upper(self.elbow[i]) - self._lower(self.elbow[i]))
         for i in range(self.n):
+            self.size_u = max(self.size_u, self._upper(i) - self._lower(i))
             top_g = max(top_g, fabs(self.g1[i]))
             self.size_r = max(self.size_r, fabs(self.F0[i] + self.t * self.F1[i]))
         self.noise_r = NOISE * (top_g + fabs(self.b1) + self.kmax * sum_p)
@@ -195,8 +196,10 @@ cdef class Elbow(ActiveSet):
     cdef void _offer(self, int i, int side, double gap, double rate, double size, double noise) noexcept nogil:
         """Consider the event at which a slack of index i, now `gap` and changing at `rate`, reaches zero."""
         cdef double wait
-        if -gap > self.violation * size:
-            self.violation = -gap / size
+        if side == FREE:
+            self.violation = max(self.violation, -gap / size)
+        else:
+            self.overshoot = max(self.overshoot, -gap / size)
         if rate >= -noise or ((i == self.held or i == self.held_too) and gap <= TIE * size):
             return
         wait = max(gap, 0.0) / -rate

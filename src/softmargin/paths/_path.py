@@ -8,10 +8,14 @@ on stretches where the bounds of the two classes balance by themselves.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
 
+from softmargin.expansions import Kernel
 from softmargin.paths._pieces import ParametricQP, Piece
 from softmargin.solvers import Solution
 
@@ -21,14 +25,26 @@ _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
 Array = np.ndarray
 
 
+@dataclass
 class TrainingRows:
-    """The rows a path was traced on: kernel and data, labels, and how merged rows map back to the caller's."""
+    """The rows a path was traced on, equal rows merged, and how they map back to the caller's rows."""
 
-    def __init__(
-        self, X: Any, kernel: Any, y: Array, weight: Array, member: Array, share: Array, classes: Array
-    ) -> None:
-        self.X, self.kernel, self.y, self.weight = X, kernel, y, weight
-        self.member, self.share, self.classes = member, share, classes
+    X: Any
+    kernel: Kernel | None
+    y: Array
+    weight: Array
+    member: Array  # of each of the caller's rows; -1 for rows of zero weight
+    share: Array
+
+    def __post_init__(self) -> None:
+        features = self.kernel is None or self.kernel.name == "linear"
+        self.linear = features and not sparse.issparse(self.X) and self.X.shape[1] < len(self.y)
+        K = self.X if self.linear else (self.kernel or Kernel("linear"))(self.X, self.X)
+        self.matrix = np.ascontiguousarray(K, dtype=np.float64)
+
+    def product(self, u: Array) -> Array:
+        """K u over the training rows, never through an n x n matrix if the features are few."""
+        return self.matrix @ (self.matrix.T @ u) if self.linear else self.matrix @ u
 
     def expand(self, u: Array) -> Array:
         """Multipliers of merged rows, divided among the rows the caller gave."""
@@ -40,7 +56,7 @@ class TrainingRows:
         if self.kernel is None or self.kernel.name == "linear":
             return np.asarray(X @ (self.X[support].T @ u[support]))
         if self.kernel.precomputed:
-            return np.asarray(X)[:, support] @ u[support]
+            return np.asarray(X[:, np.flatnonzero(self.member >= 0)[support]] @ u[support])
         return self.kernel(X, self.X[support]) @ u[support]
 
 
@@ -74,7 +90,6 @@ class Path:
         self.parameter = parameter
         self._rows, self._problem = rows, problem
         self._pieces = sorted(pieces, key=lambda piece: piece.bounds)
-        self._product = facts.pop("product")
         self._seams = facts.pop("seams", ())
         self.n_events: int = facts.pop("n_events")
         self.n_bridges: int = facts.pop("n_bridges")
@@ -145,7 +160,7 @@ class Path:
         width = hi - lo
         margin = _INTERIOR * np.where(np.isfinite(width), width, np.abs(u).max())
         interior = bool(np.any((u - lo > margin) & (hi - u > margin)))
-        h = self._product(u) if scores or not interior else np.zeros(0)
+        h = self._rows.product(u) if scores or not interior else np.zeros(0)
         if interior:
             return u, b, None, h
         at_hi = hi - u <= u - lo
@@ -168,8 +183,6 @@ class Path:
         return float(t)
 
     def _check_rows(self, X: Any) -> Any:
-        from sklearn.utils import check_array
-
         X = check_array(X, accept_sparse="csr", dtype=np.float64)
         expected = (
             len(self._rows.member) if self._rows.kernel and self._rows.kernel.precomputed else self._rows.X.shape[1]

@@ -12,6 +12,7 @@ so what is left here is input checking, where to start, which way to run, and wh
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ from sklearn.utils.validation import _check_sample_weight
 from softmargin.expansions import Kernel
 from softmargin.paths._flat import flat_ends
 from softmargin.paths._path import Path, TrainingRows
-from softmargin.paths._pieces import AffinePiece, ParametricQP
-from softmargin.paths._tracer import Tracer
+from softmargin.paths._pieces import AffinePiece, ParametricQP, Piece
+from softmargin.paths._tracer import NoStart, Tracer
 
 __all__ = ["balance_path", "cost_path", "weight_path"]
 
@@ -46,23 +47,58 @@ def cost_path(
     jitter: float | None = None,
     max_events: int | None = None,
 ) -> Path:
-    """Exact solutions for every C."""
+    """Support vector machines for every cost C, exactly.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Training rows and their labels, of any two values.
+    C_min, C_max : float, default=0.0 and 1e4
+        Range of the cost; ``C_max`` may be infinite.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves; with few features no n x n matrix is made.
+    gamma, degree, coef0 :
+        Kernel parameters; ``rbf`` is ``exp(-gamma |x - x'|^2)``.
+    sample_weight : array-like of shape (n,), optional
+        Factors of the rows' costs; rows of weight zero are left out.
+    jitter : float, optional
+        Ridge on the diagonal of the training Gram matrix, relative to its mean. By default none, and 1e-8 if rounding
+        makes a smooth kernel's matrix too singular to follow (``Path.jitter`` tells).
+    max_events : int, optional
+        Cap on events, by default ``1000 + 50 n``. A path that reaches it warns and ends there.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from softmargin.paths import cost_path
+    >>> X, y = make_moons(100, noise=0.3, random_state=0)
+    >>> path = cost_path(X, y, kernel="rbf", gamma=1.0, C_max=100)
+    >>> path.at(2.5).gap < 1e-9
+    True
+    """
     if not 0 <= C_min < C_max:
         raise ValueError(f"C_min and C_max must satisfy 0 <= C_min < C_max; got {C_min!r} and {C_max!r}.")
     rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
     zero = np.zeros_like(rows.weight)
     positive = np.where(rows.y > 0, rows.weight, 0.0)
     problem = ParametricQP(rows.y, zero, positive - rows.weight, zero, positive)
-    tracer = _tracer(rows, jitter, max_events)
-    t0 = max(C_min, min(1e-2, 0.5 * C_max))
-    start = tracer.start(problem, t0)
-    if tracer.is_flat(start.u):
-        tracer.pieces.append(AffinePiece(zero, start.u / t0, start.b, (C_min, C_max)))
-    else:
+    first = C_min if C_min > 0 else min(1e-2, 0.5 * C_max)
+
+    def trace(tracer: Tracer) -> tuple[float, ...]:
+        start = tracer.start(problem, first)
+        if tracer.is_flat(start.u):
+            tracer.pieces.append(AffinePiece(zero, start.u / first, start.b, (C_min, C_max)))
+            return ()
         tracer.follow(problem, start, C_max)
-        if C_min < t0:
+        if C_min < first:
             tracer.follow(problem, start, C_min)
-    return _finish("C", rows, problem, tracer, seams=(t0,) if t0 > C_min else ())
+        return (first,) if C_min < first else ()
+
+    return _path("C", rows, problem, trace, jitter, max_events)
 
 
 def weight_path(
@@ -78,25 +114,67 @@ def weight_path(
     jitter: float | None = None,
     max_events: int | None = None,
 ) -> Path:
-    """Exact solutions for every class weight pi."""
+    """Support vector machines for every class weight pi, exactly.
+
+    The sample weights are multiplied by ``2 (1 - pi)`` where y is the second label and by ``2 pi`` where it is the
+    first, so ``pi = 1/2`` is the plain machine; the pi at which the score of a row changes sign estimates its
+    probability of the second label.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Training rows and their labels, of any two values.
+    C : float, default=1.0
+        Weight of the sum of losses.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves; with few features no n x n matrix is made.
+    gamma, degree, coef0 :
+        Kernel parameters; ``rbf`` is ``exp(-gamma |x - x'|^2)``.
+    sample_weight : array-like of shape (n,), optional
+        Factors of the rows' costs; rows of weight zero are left out.
+    jitter : float, optional
+        Ridge on the diagonal of the training Gram matrix, relative to its mean. By default none, and 1e-8 if rounding
+        makes a smooth kernel's matrix too singular to follow (``Path.jitter`` tells).
+    max_events : int, optional
+        Cap on events, by default ``1000 + 50 n``. A path that reaches it warns and ends there.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from softmargin.paths import weight_path
+    >>> X, y = make_moons(100, noise=0.3, random_state=0)
+    >>> path = weight_path(X, y, kernel="rbf", gamma=1.0)
+    >>> path.range
+    (0.0, 1.0)
+    >>> path.decision_function(X[:2], 0.3).shape
+    (2,)
+    """
     _check_cost(C)
     rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
     zero = np.zeros_like(rows.weight)
     up = np.where(rows.y > 0, 2 * C * rows.weight, 0.0)
     down = np.where(rows.y < 0, -2 * C * rows.weight, 0.0)
     problem = ParametricQP(rows.y, zero, down, up, -up)
-    tracer = _tracer(rows, jitter, max_events)
-    t0 = _START_WEIGHT
-    start = tracer.start(problem, t0)
-    if tracer.is_flat(start.u):
-        low, high = flat_ends(tracer.features(), rows.y, rows.weight)
-        t0 = 0.5 * (low + high)
-        if high - low <= 1e-7:
-            return _constant_weight_path(rows, problem, tracer)
-        start = tracer.start(problem, t0)
-    tracer.follow(problem, start, 1.0, flat_anchor=1.0)
-    tracer.follow(problem, start, 0.0, flat_anchor=0.0)
-    return _finish("pi", rows, problem, tracer, seams=(t0,))
+
+    def trace(tracer: Tracer) -> tuple[float, ...]:
+        first = _START_WEIGHT
+        start = tracer.start(problem, first)
+        if tracer.is_flat(start.u):
+            low, high = flat_ends(tracer.features(), rows.y, rows.weight)
+            if high - low <= 1e-7:
+                tracer.pieces += _constant_pieces(rows, problem)
+                return ()
+            first = 0.5 * (low + high)
+            start = tracer.start(problem, first)
+        tracer.follow(problem, start, 1.0, flat_anchor=1.0)
+        tracer.follow(problem, start, 0.0, flat_anchor=0.0)
+        return (first,)
+
+    return _path("pi", rows, problem, trace, jitter, max_events)
 
 
 def balance_path(
@@ -112,32 +190,71 @@ def balance_path(
     jitter: float | None = None,
     max_events: int | None = None,
 ) -> Path:
-    """Exact solutions for every balance v."""
+    """Balancing support vector machines for every balance v, from the plain machine (v = 0) to v = infinity, exactly.
+
+    The loss is ``1 - u`` for margins u below 1 and ``v (u - 1)`` above. Beyond the last breakpoint nothing changes.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Training rows and their labels, of any two values.
+    C : float, default=1.0
+        Weight of the sum of losses.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves; with few features no n x n matrix is made.
+    gamma, degree, coef0 :
+        Kernel parameters; ``rbf`` is ``exp(-gamma |x - x'|^2)``.
+    sample_weight : array-like of shape (n,), optional
+        Factors of the rows' costs; rows of weight zero are left out.
+    jitter : float, optional
+        Ridge on the diagonal of the training Gram matrix, relative to its mean. By default none, and 1e-8 if rounding
+        makes a smooth kernel's matrix too singular to follow (``Path.jitter`` tells).
+    max_events : int, optional
+        Cap on events, by default ``1000 + 50 n``. A path that reaches it warns and ends there.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import math
+    >>> from sklearn.datasets import make_moons
+    >>> from softmargin.paths import balance_path
+    >>> X, y = make_moons(100, noise=0.3, random_state=0)
+    >>> path = balance_path(X, y, C=0.5)
+    >>> path.range
+    (0.0, inf)
+    >>> bool(path.at(math.inf).objective >= path.at(1.0).objective)
+    True
+    """
     _check_cost(C)
     rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
     zero = np.zeros_like(rows.weight)
     plus, minus = np.where(rows.y > 0, C * rows.weight, 0.0), np.where(rows.y < 0, C * rows.weight, 0.0)
     problem = ParametricQP(rows.y, -minus, -plus, plus, minus)
-    tracer = _tracer(rows, jitter, max_events)
-    start = tracer.start(problem, 0.0)
-    if tracer.is_flat(start.u):
-        tracer.pieces.append(AffinePiece(start.u, zero, start.b, (0.0, np.inf)))
-    else:
-        tracer.follow(problem, start, np.inf, flat_anchor=np.inf)
-    return _finish("v", rows, problem, tracer)
+
+    def trace(tracer: Tracer) -> tuple[float, ...]:
+        start = tracer.start(problem, 0.0)
+        if tracer.is_flat(start.u):
+            tracer.pieces.append(AffinePiece(start.u, zero, start.b, (0.0, np.inf)))
+        else:
+            tracer.follow(problem, start, np.inf, flat_anchor=np.inf)
+        return ()
+
+    return _path("v", rows, problem, trace, jitter, max_events)
 
 
-def _constant_weight_path(rows: TrainingRows, problem: ParametricQP, tracer: Tracer) -> Path:
+def _constant_pieces(rows: TrainingRows, problem: ParametricQP) -> list[Piece]:
     """h = 0 for every pi: f is +1 up to the share of the positives and -1 from there on."""
     total_plus, total_minus = rows.weight[rows.y > 0].sum(), rows.weight[rows.y < 0].sum()
     turn = float(total_plus / (total_plus + total_minus))
     lo, hi = problem.box(turn)
     u = np.where(rows.y > 0, hi, lo)
-    tracer.pieces += [
+    return [
         AffinePiece(np.zeros_like(u), u / turn, 1.0, (0.0, turn)),
         AffinePiece(u / (1 - turn), -u / (1 - turn), -1.0, (turn, 1.0)),
     ]
-    return _finish("pi", rows, problem, tracer)
 
 
 def _check_cost(C: float) -> None:
@@ -170,28 +287,51 @@ def _training_rows(
         data = X[np.ix_(rows, rows)]
     else:
         data = X[rows[first]]
-    return TrainingRows(data, resolved, signs[first], total, owner, share, classes)
+    return TrainingRows(data, resolved, signs[first], total, owner, share)
 
 
-def _tracer(rows: TrainingRows, jitter: float | None, max_events: int | None) -> Tracer:
-    n = len(rows.y)
-    linear = rows.kernel is None or rows.kernel.name == "linear"
-    if linear and not sparse.issparse(rows.X) and rows.X.shape[1] < n:
-        matrix = np.ascontiguousarray(rows.X)
-    else:
-        linear = False
-        kernel = rows.kernel or Kernel("linear")
-        matrix = np.ascontiguousarray(kernel(rows.X, rows.X), dtype=np.float64)
-    return Tracer(matrix, linear, jitter or 0.0, max_events or 1000 + 50 * n)
+def _jitters(rows: TrainingRows) -> list[float]:
+    """What to try: nothing first, unless a sample of rows shows eigenvalues fading into rounding (smooth kernels)."""
+    if rows.linear:
+        return [0.0]
+    at = np.linspace(0, len(rows.y) - 1, min(len(rows.y), 100)).astype(int)
+    values = np.abs(np.linalg.eigvalsh(rows.matrix[np.ix_(at, at)]))
+    fading = np.sum((values < 1e-10 * values.max()) & (values > 1e-15 * values.max()))
+    return [1e-8, 1e-7] if fading >= 5 else [0.0, 1e-8, 1e-7]
 
 
-def _finish(name: str, rows: TrainingRows, problem: ParametricQP, tracer: Tracer, seams: tuple = ()) -> Path:
+def _path(
+    name: str,
+    rows: TrainingRows,
+    problem: ParametricQP,
+    trace: Callable[[Tracer], tuple[float, ...]],
+    jitter: float | None,
+    max_events: int | None,
+) -> Path:
+    """Trace with as little jitter as goes through; the last attempt may restart and bridge."""
+    if jitter is not None and not jitter >= 0:
+        raise ValueError(f"jitter must be nonnegative; got {jitter!r}.")
+    if max_events is not None and max_events < 1:
+        raise ValueError(f"max_events must be at least 1; got {max_events!r}.")
+    if not rows.linear and np.linalg.norm(rows.matrix - rows.matrix.T) > 1e-6 * np.linalg.norm(rows.matrix):
+        raise ValueError("the kernel matrix is not symmetric; a path needs a symmetric positive semidefinite kernel.")
+    attempts = _jitters(rows) if jitter is None else [float(jitter)]
+    for attempt in attempts:
+        last = attempt == attempts[-1]
+        tracer = Tracer(rows, attempt, max_events or 1000 + 50 * len(rows.y), 20 if last else 0)
+        try:
+            seams = trace(tracer)
+        except NoStart:
+            if last:
+                raise
+            continue
+        if tracer.status != "stalled":
+            break
     path = Path(
         name,
         rows,
         problem,
         tracer.pieces,
-        product=tracer.product,
         seams=seams,
         n_events=tracer.n_events,
         n_bridges=tracer.n_bridges,
@@ -202,7 +342,7 @@ def _finish(name: str, rows: TrainingRows, problem: ParametricQP, tracer: Tracer
     if not path.complete:
         warnings.warn(
             f"the path stopped after {tracer.n_events} events ({tracer.status}); it is exact for {name} in "
-            f"[{path.range[0]:.6g}, {path.range[1]:.6g}]. Increase max_events, or set jitter=1e-8.",
+            f"[{path.range[0]:.6g}, {path.range[1]:.6g}]. Raise max_events, or set jitter=1e-7.",
             ConvergenceWarning,
             stacklevel=3,
         )

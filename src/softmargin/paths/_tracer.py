@@ -18,15 +18,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from softmargin._kernels.elbow import Elbow
+from softmargin.paths._path import TrainingRows
 from softmargin.paths._pieces import FREE, HI, LO, AffinePiece, ParametricQP, Piece, TracedPiece
 from softmargin.solvers._box_qp import midpoint, solve_box_qp
 from softmargin.solvers._gram_rows import GramRows
 
-__all__ = ["Start", "Tracer"]
+__all__ = ["NoStart", "Start", "Tracer"]
 
 _LEVEL = 1e-10  # h varying less than this (times sum|u| max K_ii) is constant
-_MAX_RESTARTS = 20
 Array = np.ndarray
+
+
+class NoStart(ValueError):
+    """No exact solution could be found to start from."""
 
 
 @dataclass
@@ -44,10 +48,10 @@ class Start:
 class Tracer:
     """Follows ``ParametricQP`` s over one Gram matrix (or its features, if ``linear``)."""
 
-    matrix: Array
-    linear: bool
+    rows: TrainingRows
     jitter: float
     max_events: int
+    max_restarts: int
     n_events: int = 0
     n_bridges: int = 0
     violation: float = 0.0
@@ -55,41 +59,36 @@ class Tracer:
     pieces: list[Piece] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.engine = Elbow(self.matrix, self.linear, self.jitter)
+        X, linear = self.rows.matrix, self.rows.linear
+        self.engine = Elbow(X, linear, self.jitter)
         self.rng = np.random.default_rng(0)  # breaks ties only; a fixed seed keeps fits reproducible
-        diagonal = np.einsum("ij,ij->i", self.matrix, self.matrix) if self.linear else np.diagonal(self.matrix)
-        self._scale = float(np.max(diagonal)) or 1.0
-        X = self.matrix
-        self._rows = GramRows(len(X), lambda at: X[at] @ X.T) if self.linear else GramRows.of(X)
-
-    def product(self, u: Array) -> Array:
-        """K u."""
-        return self.matrix @ (self.matrix.T @ u) if self.linear else self.matrix @ u
+        self._gram = GramRows(len(X), lambda at: X[at] @ X.T) if linear else GramRows.of(X)
+        self._scale = float(np.max(np.einsum("ij,ij->i", X, X) if linear else np.diagonal(X))) or 1.0
 
     def features(self) -> Array:
         """Points whose inner products are K, for linear programs."""
-        if self.linear:
-            return self.matrix
-        values, vectors = np.linalg.eigh(self.matrix)
+        if self.rows.linear:
+            return self.rows.matrix
+        values, vectors = np.linalg.eigh(self.rows.matrix)
         keep = values > 1e-10 * values[-1]
         return vectors[:, keep] * np.sqrt(values[keep])
 
     def is_flat(self, u: Array) -> bool:
         """Is h = Ku constant over the training points?"""
-        return float(np.ptp(self.product(u))) <= _LEVEL * self._scale * float(np.abs(u).sum())
+        return float(np.ptp(self.rows.product(u))) <= _LEVEL * self._scale * float(np.abs(u).sum())
 
     # -- the start ------------------------------------------------------------------------------------------------
 
     def start(self, problem: ParametricQP, t: float, guess: Array | None = None) -> Start:
         """The exact solution at ``t``, from ``guess`` if one is given."""
         lo, hi = problem.box(t)
-        for tol in (1e-3, 1e-10):
-            guess = solve_box_qp(self._rows, problem.q, lo, hi, start=guess, tol=tol, polish=tol < 1e-6).u
+        for tol in (1e-3, 1e-6):
+            guess = solve_box_qp(self._gram, problem.q, lo, hi, start=guess, tol=tol, polish=False, max_iter=500).u
             if self._repair(problem.q, lo, hi, guess):
                 return self._read_start(problem, t)
-        raise ValueError(
-            "the path has no start: the dual could not be solved. The kernel matrix is probably not positive "
-            "semidefinite; use a positive semidefinite kernel or a larger jitter."
+        raise NoStart(
+            f"the dual could not be solved at {t:.6g}. If the kernel matrix is not positive semidefinite, use a "
+            "kernel that is; else set jitter (1e-8, say)."
         )
 
     def _repair(self, q: Array, lo: Array, hi: Array, guess: Array) -> bool:
@@ -105,7 +104,7 @@ class Tracer:
         free = state == FREE
         if not _balance(u, lo, hi, free):
             return False
-        h = self.product(u) + self.engine.shift * u
+        h = self.rows.product(u) + self.engine.shift * u
         b = float(np.median((q - h)[free])) if free.any() else 0.0
         residual = h + b - q
         wrong = np.where(state == LO, -residual, np.where(state == HI, residual, np.abs(residual)))
@@ -125,7 +124,7 @@ class Tracer:
         if len(elbow):
             u[elbow], b = self.engine.solution(1.0)
         else:
-            limits = problem.q - self.product(u)
+            limits = problem.q - self.rows.product(u)
             b = midpoint(
                 (float(limits[state == LO].max(initial=-np.inf)), float(limits[state == HI].min(initial=np.inf)))
             )
@@ -144,30 +143,35 @@ class Tracer:
         ``flat_anchor`` says what happens where h becomes constant: u shrinks linearly to zero at the anchor, or stays
         if the anchor is infinite. None: nothing special.
         """
+        if self.status != "finished":  # an earlier run gave up
+            return
         direction = 1 if t_end >= start.t else -1
         aimed = problem if direction > 0 else problem.reversed()
         zero = np.zeros_like(problem.q)
-        for _ in range(_MAX_RESTARTS):
-            self.engine.retarget(aimed.q, zero, aimed.lo0, aimed.lo1, aimed.hi0, aimed.hi1)
+        for attempt in range(1 + self.max_restarts):
+            lo, hi = problem.box(start.t)
+            self.engine.retarget(aimed.q, zero, lo, zero, hi, zero)
             self.engine.place(np.where(start.state == FREE, LO, start.state), start.elbow, start.u.copy())
-            left = self.max_events - self.n_events
-            tilt = self._tilt(start.state)
+            self.engine.retarget(aimed.q, zero, aimed.lo0, aimed.lo1, aimed.hi0, aimed.hi1)
+            state, _ = self.engine.sets
+            tilt, left = self._tilt(state), self.max_events - self.n_events
             status = self.engine.run(direction * start.t, direction * t_end, tilt, left, True, flat_anchor is not None)
             self.n_events += self.engine.n_events
             self.violation = max(self.violation, self.engine.violation if status != "stalled" else 0.0)
             if self.engine.n_segments:
-                piece = TracedPiece(aimed, direction, start.state, self.engine.log())
-                self.pieces.append(piece)
+                self.pieces.append(TracedPiece(aimed, direction, state, self.engine.log()))
             reached = direction * self.engine.t
             if status == "finished":
                 return
             if status == "capped":
                 self.status = "capped"
+                self.pieces.append(AffinePiece(start.u, zero, start.b, (start.t, start.t)))  # known even without a run
                 return
             if status == "flat":
                 self._append_flat(reached, t_end, flat_anchor)
                 return
-            start = self._restart(problem, start, reached, t_end, direction)
+            if attempt < self.max_restarts:
+                start = self._restart(problem, start, reached, t_end, direction)
         self.status = "stalled"
 
     def _append_flat(self, t: float, t_end: float, anchor: float | None) -> None:
