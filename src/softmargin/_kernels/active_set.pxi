@@ -2,6 +2,7 @@
 # columns K_:E, the pull g = K u_N of the bound points, and the affine solution of one segment. No event logic here.
 
 import numpy as np
+from libc.math cimport fabs
 from libc.string cimport memcpy, memset
 from scipy.linalg.cython_blas cimport daxpy, dgemv
 
@@ -13,7 +14,8 @@ cdef enum:
     FREE = 2
 
 cdef double DEPENDENT = 1e-11   # squared pivots below this (times the diagonal) are zero
-cdef int REFRESH = 256          # set changes between recomputations of K u_N
+cdef int REFRESH = 64           # set changes between recomputations of K u_N and of the factor
+cdef double CROOKED = 1e-12     # r on the elbow above this (times its scale) calls for a fresh factor
 
 
 def _extended(values, capacity):
@@ -238,11 +240,34 @@ cdef class ActiveSet:
             out[i] = g[i] + constant - q[i]
         dgemv(b"N", &self.n, &self.m, &unit, &self.columns[0, 0], &self.n, &self.work[0], &one, &unit, out, &one)
 
+    cdef void _factorize(self) noexcept nogil:
+        """The factor from scratch: thousands of updates wear it out where K_EE is nearly singular."""
+        cdef int i, j, ld = <int> self.L.shape[1]
+        cdef double diagonal
+        for i in range(self.m):
+            for j in range(i):
+                self.L[i, j] = self.columns[self.slot[i], self.elbow[j]] + self.kappa
+            diagonal = self.columns[self.slot[i], self.elbow[i]] + self.kappa
+            if factor_append(&self.L[0, 0], i, ld, diagonal) <= 0:
+                self.L[i, i] = sqrt(DEPENDENT * diagonal)
+
     cdef void _segment(self) noexcept nogil:
-        """u_E = p0 + t p1, b = b0 + t b1, r = F0 + t F1 for the present sets."""
-        cdef int i, pos, ld = <int> self.L.shape[1]
+        """u_E = p0 + t p1, b = b0 + t b1, r = F0 + t F1 for the present sets; r must vanish on the elbow."""
+        cdef int pos
+        cdef double crooked = 0.0
         if self.since_refresh >= REFRESH:
             self._refresh()
+            self._factorize()
+        self._solve_segment()
+        for pos in range(self.m):
+            crooked = max(crooked, fabs(self.F0[self.elbow[pos]]), fabs(self.F1[self.elbow[pos]]))
+        if self.since_refresh > 0 and crooked > CROOKED * (1.0 + fabs(self.b0) + fabs(self.b1)):
+            self._refresh()
+            self._factorize()
+            self._solve_segment()
+
+    cdef void _solve_segment(self) noexcept nogil:
+        cdef int i, pos, ld = <int> self.L.shape[1]
         for pos in range(self.m):
             i = self.elbow[pos]
             self.p0[pos] = self.q0[i] - self.g0[i]

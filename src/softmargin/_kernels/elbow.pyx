@@ -17,7 +17,7 @@ along the null vector. An empty elbow makes b jump to the end of its interval th
 bounds balance by themselves, leaves b free until its interval closes.
 """
 
-from libc.math cimport fabs, INFINITY
+from libc.math cimport INFINITY
 
 include "active_set.pxi"
 
@@ -30,10 +30,12 @@ cdef enum:
 
 STATUS = {FINISHED: "finished", STALLED: "stalled", FLAT: "flat", CAPPED: "capped"}
 
-cdef double TIE = 1e-11      # slacks below this (times their scale) are zero
+cdef double TIE_R = 1e-13    # slacks of r below this (times their scale) are zero: entering then moves u by r / pivot
+cdef double TIE_U = 1e-11    # slacks of u below this are zero
 cdef double REFUSE = 1e-7    # an r on the wrong side by more than this (times its scale) means the sets are wrong
-cdef double OUTSIDE = 1e-3   # so does a u this far (of its box) outside; less is the conditioning of K_EE, harmless in f
-cdef double NOISE = 1e-13    # slopes below this (times the size of their summands) are zero
+cdef double OUTSIDE = 1e-2   # so does a u this far (of its box) outside; less is the conditioning of K_EE, harmless in f
+cdef double HOLD = 10.0      # a point that changed last may go this many ties astray before it changes back
+cdef double NOISE = 1e-14    # slopes below this (times the size of their summands) are zero
 cdef double LEVEL = 1e-10    # h varying less than this (times sum|u| max K_ii) is constant
 cdef double INSTANT = 1e-13  # steps below this (times t) have no length
 
@@ -52,7 +54,7 @@ cdef class Elbow(ActiveSet):
     cdef int n_offers
     cdef double first
     cdef int[::1] offer_index, offer_side
-    cdef double[::1] offer_gap, offer_rate
+    cdef double[::1] offer_gap, offer_rate, offer_tie
     cdef double[::1] seg_t, seg_b0, seg_b1, log_p0, log_p1
     cdef int[::1] log_elbow, seg_ptr, seg_changes, change_index
     cdef signed char[::1] change_state
@@ -66,7 +68,7 @@ cdef class Elbow(ActiveSet):
         self.held = self.held_too = -1
         self.margin = 1e-10 * (t_end - t) if t_end < INFINITY else 0.0
         self.offer_index, self.offer_side = (np.zeros(3 * self.n, dtype=np.int32) for _ in range(2))
-        self.offer_gap, self.offer_rate = (np.zeros(3 * self.n) for _ in range(2))
+        self.offer_gap, self.offer_rate, self.offer_tie = (np.zeros(3 * self.n) for _ in range(3))
         self.seg_t, self.seg_b0, self.seg_b1, self.log_p0, self.log_p1 = (np.zeros(64) for _ in range(5))
         self.seg_ptr, self.seg_changes, self.log_elbow, self.change_index = (
             np.zeros(64, dtype=np.int32) for _ in range(4))
@@ -193,41 +195,43 @@ cdef class Elbow(ActiveSet):
     cdef double _upper(self, int i) noexcept nogil:
         return self.hi0[i] + self.t * self.hi1[i]
 
-    cdef void _offer(self, int i, int side, double gap, double rate, double size, double noise) noexcept nogil:
+    cdef void _offer(self, int i, int side, double gap, double rate, double tie, double noise) noexcept nogil:
         """Consider the event at which a slack of index i, now `gap` and changing at `rate`, reaches zero."""
         cdef double wait
-        if side == FREE:
-            self.violation = max(self.violation, -gap / size)
-        else:
-            self.overshoot = max(self.overshoot, -gap / size)
-        if rate >= -noise or ((i == self.held or i == self.held_too) and gap <= TIE * size):
+        if rate >= -noise:
             return
+        if (i == self.held or i == self.held_too) and gap <= tie:
+            gap = HOLD * tie
         wait = max(gap, 0.0) / -rate
-        if wait * -rate > self.first * -rate + TIE * size:
+        if (wait - self.first) * -rate > tie:
             return
         self.first = min(self.first, wait)
         self.offer_index[self.n_offers] = i
         self.offer_side[self.n_offers] = side
-        self.offer_gap[self.n_offers] = gap / size
-        self.offer_rate[self.n_offers] = rate / size
+        self.offer_gap[self.n_offers] = gap
+        self.offer_rate[self.n_offers] = rate
+        self.offer_tie[self.n_offers] = tie
         self.n_offers += 1
 
     cdef double _first_event(self) noexcept nogil:
         """The shortest step to an event; `offer_*` hold all events that may tie with it."""
         cdef int i, k
-        cdef double u
+        cdef double u, below, above, r
+        cdef double tie_u = TIE_U * self.size_u, tie_r = TIE_R * self.size_r
         self.first = INFINITY
         self.n_offers = 0
         for k in range(self.m):
             i = self.elbow[k]
             u = self.p0[k] + self.t * self.p1[k]
-            self._offer(i, LO, u - self._lower(i), self.p1[k] - self.lo1[i], self.size_u, self.noise_u)
-            self._offer(i, HI, self._upper(i) - u, self.hi1[i] - self.p1[k], self.size_u, self.noise_u)
+            below, above = u - self._lower(i), self._upper(i) - u
+            self.overshoot = max(self.overshoot, -below / self.size_u, -above / self.size_u)
+            self._offer(i, LO, below, self.p1[k] - self.lo1[i], tie_u, self.noise_u)
+            self._offer(i, HI, above, self.hi1[i] - self.p1[k], tie_u, self.noise_u)
         for i in range(self.n):
-            if self.state[i] == LO:
-                self._offer(i, FREE, self.F0[i] + self.t * self.F1[i], self.F1[i], self.size_r, self.noise_r)
-            elif self.state[i] == HI:
-                self._offer(i, FREE, -self.F0[i] - self.t * self.F1[i], -self.F1[i], self.size_r, self.noise_r)
+            if self.state[i] != FREE:
+                r = self.F0[i] + self.t * self.F1[i] if self.state[i] == LO else -self.F0[i] - self.t * self.F1[i]
+                self.violation = max(self.violation, -r / self.size_r)
+                self._offer(i, FREE, r, self.F1[i] if self.state[i] == LO else -self.F1[i], tie_r, self.noise_r)
         return self.first
 
     cdef void _choose(self) noexcept nogil:
@@ -235,7 +239,7 @@ cdef class Elbow(ActiveSet):
         cdef int e, n_ties = 0, k
         cdef double b2 = 0.0, order, best = INFINITY
         for e in range(self.n_offers):  # keep the ties only; the last offer that improved the step is among them
-            if self.offer_gap[e] + self.first * self.offer_rate[e] <= TIE:
+            if self.offer_gap[e] + self.first * self.offer_rate[e] <= self.offer_tie[e]:
                 self.offer_index[n_ties] = self.offer_index[e]
                 self.offer_side[n_ties] = self.offer_side[e]
                 self.offer_rate[n_ties] = self.offer_rate[e]
@@ -255,15 +259,15 @@ cdef class Elbow(ActiveSet):
                 self.event_side = self.offer_side[e]
 
     cdef double _tilted(self, int i, int side, double b2) noexcept nogil:
-        """The derivative of a slack with respect to eps, in units of its scale."""
+        """The derivative of a slack with respect to eps."""
         cdef int k
         cdef double tilt = b2 - self.xi[i]
         if side != FREE:
             k = self._position(i)
-            return (self.p2[k] if side == LO else -self.p2[k]) / self.size_u
+            return self.p2[k] if side == LO else -self.p2[k]
         for k in range(self.m):
             tilt += self.columns[self.slot[k], i] * self.p2[k]
-        return (tilt if self.state[i] == LO else -tilt) / self.size_r
+        return tilt if self.state[i] == LO else -tilt
 
     cdef int _position(self, int i) noexcept nogil:
         cdef int k = 0
@@ -317,7 +321,7 @@ cdef class Elbow(ActiveSet):
         for i in range(self.n):
             if self.state[i] == side:
                 limit = sign * (self.q0[i] - self.g0[i] + t * (self.q1[i] - self.g1[i]))
-                if limit >= best - TIE * max(1.0, fabs(best)) and (found < 0 or sign * (self.xi[i] - self.xi[found]) > 0):
+                if limit >= best - TIE_R * max(1.0, fabs(best)) and (found < 0 or sign * (self.xi[i] - self.xi[found]) > 0):
                     found = i
         return found
 
@@ -331,6 +335,7 @@ cdef class Elbow(ActiveSet):
         if fabs(self.S1) > 1e-12 * total:
             k = self._extreme(HI if self.S1 > 0 else LO, self.t)
             self.idle += 1
+            self.held, self.held_too = k, -1
             if k < 0 or not self._enter(k):
                 return STALLED
             self._change(k, FREE)
@@ -341,7 +346,7 @@ cdef class Elbow(ActiveSet):
                 break
             a = self.q0[low] - self.g0[low] - self.q0[high] + self.g0[high]
             slope = self.q1[low] - self.g1[low] - self.q1[high] + self.g1[high]
-            if a + slope * until <= TIE:
+            if a + slope * until <= TIE_R:
                 break
             until = max(self.t, -a / slope) if slope > 0 else self.t
             if until == self.t:
@@ -351,6 +356,7 @@ cdef class Elbow(ActiveSet):
             self._advance(t_end)
             return FINISHED
         self._advance(until)
+        self.held, self.held_too = low, high
         self.p0[0] = self._bound0(low)
         self.p1[0] = self._bound1(low)
         self._enter(low)  # alone on the elbow, it depends on nothing

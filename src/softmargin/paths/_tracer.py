@@ -83,7 +83,7 @@ class Tracer:
         """The exact solution at ``t``, from ``guess`` if one is given."""
         lo, hi = problem.box(t)
         for tol in (1e-3, 1e-6):
-            guess = solve_box_qp(self._gram, problem.q, lo, hi, start=guess, tol=tol, polish=False, max_iter=500).u
+            guess = solve_box_qp(self._gram, problem.q, lo, hi, start=guess, tol=tol, polish=False, max_iter=50).u
             if self._repair(problem.q, lo, hi, guess):
                 return self._read_start(problem, t)
         raise NoStart(

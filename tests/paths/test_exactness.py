@@ -1,0 +1,205 @@
+"""Every path is optimal at every breakpoint and between them, on data made to be degenerate."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+
+from softmargin import paths
+from softmargin.solvers._box_qp import solve_box_qp
+
+KERNELS = [
+    {},
+    {"kernel": "linear"},
+    {"kernel": "rbf", "gamma": 1.0},
+    {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0},
+]
+MAKERS = {"cost": paths.cost_path, "weight": paths.weight_path, "balance": paths.balance_path}
+
+
+def gram(X, kernel):
+    if kernel.get("kernel") == "rbf":
+        return np.exp(-kernel["gamma"] * ((X[:, None] - X[None]) ** 2).sum(-1))
+    if kernel.get("kernel") == "poly":
+        return (kernel["gamma"] * X @ X.T + kernel["coef0"]) ** kernel["degree"]
+    return X @ X.T
+
+
+def box(kind, t, C, y, weight):
+    cost = weight * {"cost": t, "weight": 2 * C * np.where(y > 0, 1 - t, t), "balance": C}[kind]
+    slack = C * t * weight if kind == "balance" else 0.0
+    return np.where(y > 0, -slack, -cost), np.where(y > 0, cost, slack)
+
+
+@st.composite
+def awkward_data(draw):
+    """Lattices, repeated rows, points on a line, one positive only, equal or unequal classes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, p = draw(st.integers(2, 24)), draw(st.integers(1, 3))
+    kind = draw(st.sampled_from(["generic", "lattice", "repeated", "line", "binary"]))
+    X = rng.normal(size=(n, p))
+    if kind == "lattice":
+        X = rng.integers(-2, 3, size=(n, p)).astype(float)
+    elif kind == "repeated":
+        X = X[rng.integers(0, n, size=n)]
+    elif kind == "line":
+        X = np.outer(rng.integers(-4, 5, size=n), rng.normal(size=p))
+    elif kind == "binary":
+        X = rng.integers(0, 2, size=(n, p)).astype(float)
+    labels = draw(st.sampled_from(["signal", "noise", "one positive", "halves"]))
+    y = np.where((X[:, 0] if labels == "signal" else 0.0) + rng.normal(size=n) > 0, 1, -1)
+    if labels == "one positive":
+        y = np.where(np.arange(n) == rng.integers(n), 1, -1)
+    elif labels == "halves":
+        y = np.where(np.arange(n) < (n + 1) // 2, 1, -1)
+    if abs(y.sum()) == n:
+        y[0] = -y[0]
+    weight = np.ones(n) if draw(st.booleans()) else rng.integers(1, 4, size=n).astype(float)
+    return X, y, weight, 10.0 ** rng.uniform(-2, 2)
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+@settings(max_examples=40, deadline=None)
+@given(data=awkward_data(), kernel=st.sampled_from(KERNELS))
+def test_path_equals_the_qp_at_every_breakpoint_and_between(kind, data, kernel):
+    X, y, weight, C = data
+    options = {} if kind == "cost" else {"C": C}
+    path = MAKERS[kind](X, y, sample_weight=weight, **options, **kernel)
+    assert path.complete
+    assert path.n_bridges == 0
+    knots = path.breakpoints
+    middles = 0.5 * (knots[1:] + knots[:-1])
+    beyond = [knots[-1] + 1.0, np.inf] if kind == "balance" else []
+    chosen = np.r_[knots, middles, beyond]
+    if kind == "weight":
+        chosen = chosen[(chosen > 1e-6) & (chosen < 1 - 1e-6)]
+    elif kind == "cost":
+        chosen = chosen[chosen > 0]
+    rng = np.random.default_rng(0)
+    for t in rng.permutation(chosen)[:30]:
+        found = path.at(t)
+        assert found.gap < 1e-6
+        if np.isfinite(t):
+            lo, hi = box(kind, t, C, y, weight)
+            tolerance = 1e-9 * (hi - lo).max()
+            assert np.all(found.dual >= lo - tolerance)
+            assert np.all(found.dual <= hi + tolerance)
+            assert abs(found.dual.sum()) <= 1e-7 * (hi - lo).sum()
+    t = float(rng.choice(np.r_[middles, knots[-1] + 0.5] if kind == "balance" else middles))
+    lo, hi = box(kind, t, C, y, weight)
+    K = gram(X, kernel)
+    qp = solve_box_qp(K, y.astype(float), lo, hi, tol=1e-9)
+    cost = 1.0 + abs(qp.value)
+    assert path.at(t).objective == pytest.approx(-qp.value, abs=1e-6 * cost)
+
+
+@pytest.mark.parametrize("kernel", [{}, {"kernel": "rbf", "gamma": 1.0}], ids=["linear", "rbf"])
+def test_swapping_labels_mirrors_the_weight_path(kernel):
+    rng = np.random.default_rng(3)
+    X, noise = rng.normal(size=(40, 2)), rng.normal(size=40)
+    y = np.where(X[:, 0] + noise > 0, 1, -1)
+    path, mirrored = (paths.weight_path(X, labels, C=0.5, **kernel) for labels in (y, -y))
+    for pi in (0.11, 0.25, 0.5, 0.8):
+        np.testing.assert_allclose(path.decision_function(X, pi), -mirrored.decision_function(X, 1 - pi), atol=1e-8)
+
+
+def test_paths_agree_with_libsvm():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=60) > 0, "yes", "no")
+    cost, weight = paths.cost_path(X, y, kernel="rbf", gamma=0.5), paths.weight_path(X, y, kernel="rbf", gamma=0.5)
+    for C in (0.05, 1.0, 30.0):
+        peer = SVC(C=C, gamma=0.5, tol=1e-8).fit(X, y)
+        np.testing.assert_allclose(cost.decision_function(X, C), peer.decision_function(X), atol=1e-5)
+    for pi in (0.2, 0.7):
+        peer = SVC(gamma=0.5, tol=1e-8, class_weight={"yes": 2 * (1 - pi), "no": 2 * pi}).fit(X, y)
+        np.testing.assert_allclose(weight.decision_function(X, pi), peer.decision_function(X), atol=1e-5)
+
+
+def test_weights_are_repeated_rows_and_zero_weights_are_no_rows():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(30, 2)), np.where(rng.random(30) < 0.4, 1, -1)
+    count = rng.integers(0, 4, size=30)
+    path = paths.weight_path(X, y, kernel="rbf", gamma=0.7, sample_weight=count)
+    repeated = paths.weight_path(np.repeat(X, count, axis=0), np.repeat(y, count), kernel="rbf", gamma=0.7)
+    np.testing.assert_allclose(path.breakpoints, repeated.breakpoints, atol=1e-9)
+    np.testing.assert_allclose(path.decision_function(X, 0.37), repeated.decision_function(X, 0.37), atol=1e-9)
+    assert np.all(path.at(0.37).dual[count == 0] == 0)
+
+
+def test_a_constant_model_turns_at_the_share_of_the_positives():
+    path = paths.weight_path(np.zeros((4, 1)), [1, 1, 1, 0])
+    scores = path.decision_function([[0.0]], np.array([0.0, 0.3, 0.75, 0.8, 1.0]))
+    np.testing.assert_allclose(scores, [[1, 1, 0, -1, -1]], atol=1e-12)
+
+
+def test_event_cap_returns_a_verified_prefix_and_says_so():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(60, 2))
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, -1)
+    with pytest.warns(ConvergenceWarning, match="max_events"):
+        path = paths.balance_path(X, y, kernel="rbf", gamma=1.0, jitter=0.0, max_events=25)
+    assert not path.complete
+    assert path.range[1] < np.inf
+    assert path.at(path.range[1]).gap < 1e-9
+    with pytest.raises(ValueError, match="outside this path"):
+        path.at(path.range[1] + 1)
+
+
+def test_events_replay_to_the_sets_of_the_solution():
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(40, 2)), np.where(rng.random(40) < 0.5, 1, -1)
+    path = paths.balance_path(X, y, C=1.0, kernel="rbf", gamma=1.0)
+    last = {int(event["index"]): str(event["after"]) for event in path.events}
+    alpha = path.at(np.inf).dual * y
+    for row, name in last.items():
+        assert (abs(alpha[row] - 1) < 1e-9) == (name == "L")
+    assert np.all(np.diff(path.events["t"]) >= 0)
+
+
+def test_a_path_survives_pickling():
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(20, 2)), np.where(rng.random(20) < 0.5, 1, -1)
+    path = paths.cost_path(X, y)
+    again = pickle.loads(pickle.dumps(path))
+    np.testing.assert_array_equal(again.decision_function(X, 2.0), path.decision_function(X, 2.0))
+
+
+def test_precomputed_kernel_is_the_kernel():
+    rng = np.random.default_rng(9)
+    X, y = rng.normal(size=(25, 2)), np.where(rng.random(25) < 0.5, 1, -1)
+    weight = rng.integers(0, 3, size=25)
+    K = gram(X, {"kernel": "rbf", "gamma": 1.0})
+    given_matrix = paths.weight_path(K, y, kernel="precomputed", sample_weight=weight)
+    named = paths.weight_path(X, y, kernel="rbf", gamma=1.0, sample_weight=weight)
+    np.testing.assert_allclose(given_matrix.decision_function(K, 0.4), named.decision_function(X, 0.4), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, y: paths.weight_path(X, np.ones(len(y))), "two classes"),
+        (lambda X, y: paths.weight_path(X, y, C=0.0), "C must be"),
+        (lambda X, y: paths.balance_path(X, y, C=np.inf), "C must be"),
+        (lambda X, y: paths.cost_path(X, y, C_min=2.0, C_max=1.0), "C_min"),
+        (lambda X, y: paths.weight_path(X, y, jitter=-1.0), "jitter"),
+        (lambda X, y: paths.weight_path(X, y, max_events=0), "max_events"),
+        (lambda X, y: paths.weight_path(X, y).at(1.5), "outside this path"),
+        (lambda X, y: paths.weight_path(X, y).at(-0.1), "outside this path"),
+        (lambda X, y: paths.balance_path(X, y).at(-1.0), "outside this path"),
+        (lambda X, y: paths.weight_path(X, y).at(np.nan), "outside this path"),
+        (lambda X, y: paths.weight_path(X, y).decision_function(X[:, :1], 0.5), "columns"),
+        (lambda X, y: paths.weight_path(X @ X.T - 5 * np.eye(len(X)), y, kernel="precomputed"), "semidefinite"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    rng = np.random.default_rng(10)
+    X, y = rng.normal(size=(12, 2)), np.where(np.arange(12) % 2, 1, -1)
+    with pytest.raises(ValueError, match=message):
+        call(X, y)
