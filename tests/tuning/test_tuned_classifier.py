@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softmargin import CoherenceClassifier, MarginClassifier, TunedClassifier, losses
+from softmargin import CoherenceClassifier, MarginClassifier, ProbabilisticSVC, TunedClassifier, datasets, losses
 
 
 @parametrize_with_checks([TunedClassifier(MarginClassifier(tol=1e-10), grid=4)])
@@ -128,3 +128,24 @@ def test_more_than_two_classes():
 def test_bad_requests_are_named(data, make, word):
     with pytest.raises(ValueError, match=word):
         make().fit(*data)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_bracketed_probabilities_along_exact_cost_paths_equal_refits(kernel):
+    sample = datasets.make_disk(40, random_state=0)
+    costs = np.array([0.05, 0.7, 9.0])
+    model = ProbabilisticSVC(kernel=kernel, gamma=1.5, n_weights=5, tol=1e-10)
+    distance = np.square(sample.X[:, None] - sample.X[None]).sum(axis=-1)
+    K = sample.X @ sample.X.T if kernel is None else np.exp(-1.5 * distance)
+    codes = (np.asarray(sample.y) > 0).astype(int)
+    along = model._probabilities_along(K, codes, np.arange(40), costs)
+    for C, p in zip(costs, along, strict=True):
+        refit = clone(model).set_params(C=C).fit(sample.X, codes)
+        np.testing.assert_allclose(p, refit.predict_proba(sample.X)[:, 1], atol=1e-9)
+
+
+def test_covariance_penalty_of_bracketing_prefers_neither_end():
+    sample = datasets.make_disk(100, random_state=3)
+    model = ProbabilisticSVC(kernel="rbf", gamma="median", n_weights=8)
+    tuned = TunedClassifier(model, grid={"C": [1e-3, 0.1, 1e3]}, criterion="gkl", n_draws=10).fit(sample.X, sample.y)
+    assert tuned.best_params_["C"] == 0.1

@@ -17,6 +17,7 @@ from sklearn.model_selection import LeaveOneOut, StratifiedShuffleSplit, check_c
 from sklearn.utils.metaestimators import _safe_split
 
 from softmargin.estimators._base import TrainingSet
+from softmargin.expansions import Kernel
 from softmargin.tuning import (
     Perturbation,
     aic,
@@ -183,7 +184,7 @@ class RefitJudge(_Judge):
         costs = self._costs(lambda n: np.geomspace(*_REFIT_COSTS[:2], n or _REFIT_COSTS[2]))
         y = np.asarray(y)
         if self.criterion == "gkl":
-            return costs, *self._judge_gkl(costs, X, y)
+            return costs, *self._judge_gkl(costs, data, X, y)
         codes = np.searchsorted(self.classes, y)
         rows = np.full((len(costs), len(y)), np.nan)
         for train, test in self._folds(codes):
@@ -205,20 +206,35 @@ class RefitJudge(_Judge):
             return (fit.predict(X) != self.classes[codes]).astype(float)
         return proba_costs(self.scoring, codes, fit.predict_proba(X))
 
-    def _judge_gkl(self, costs: np.ndarray, X: Any, y: np.ndarray) -> Any:
-        labels, n = (y == self.classes[1]).astype(float), len(y)
-        every = np.arange(n)
+    def _judge_gkl(self, costs: np.ndarray, data: TrainingSet, X: Any, y: np.ndarray) -> Any:
+        codes, n = np.searchsorted(self.classes, y), len(y)
+        along = self._refits if self._bracketing() is None else self._bracketing_paths(data)
 
-        def probabilities(cost: float, rows: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+        def probabilities(rows: np.ndarray, drawn: np.ndarray) -> np.ndarray:
             if drawn.min() == drawn.max():
-                return np.full(n, np.clip(drawn[0], 0.5 / n, 1 - 0.5 / n))
-            part, _ = _safe_split(self.template, X, y, rows)
-            fit = clone(self.template).set_params(C=cost).fit(part, self.classes[drawn.astype(int)])
-            whole = _safe_split(self.template, X, y, every, rows)[0]
-            return np.clip(fit.predict_proba(whole)[:, 1], 0.5 / n, 1 - 0.5 / n)
+                found = np.full((len(costs), n), float(drawn[0]))
+            else:
+                found = along(X, y, rows, drawn.astype(int), costs)
+            return np.clip(found, 0.5 / n, 1 - 0.5 / n)
 
-        whole = np.array([probabilities(cost, every, labels) for cost in costs])
+        whole = probabilities(np.arange(n), codes)
         initial = whole[len(costs) // 2]
-        draws = self._perturb(labels, initial)
-        moved = [[probabilities(cost, draw.rows, draw.labels) for cost in costs] for draw in draws]
-        return self._gkl(labels, whole, initial, draws, moved)
+        draws = self._perturb(codes.astype(float), initial)
+        moved = [probabilities(draw.rows, draw.labels) for draw in draws]
+        return self._gkl(codes.astype(float), whole, initial, draws, moved)
+
+    def _refits(self, X: Any, y: np.ndarray, rows: np.ndarray, codes: np.ndarray, costs: np.ndarray) -> np.ndarray:
+        part, _ = _safe_split(self.template, X, y, rows)
+        every, _ = _safe_split(self.template, X, y, np.arange(len(y)), rows)
+        fits = [clone(self.template).set_params(C=cost).fit(part, self.classes[codes]) for cost in costs]
+        return np.array([fit.predict_proba(every)[:, 1] for fit in fits])
+
+    def _bracketing(self) -> Any:
+        """The exact-path route of a bracketed classifier, where it has one."""
+        plain = getattr(self.template, "method", None) == "svm" and getattr(self.template, "n_components", 1) is None
+        return getattr(self.template, "_probabilities_along", None) if plain else None
+
+    def _bracketing_paths(self, data: TrainingSet) -> Any:
+        kernel = self.template._kernel(data) or Kernel("linear")
+        K, along = np.asarray(kernel(data.X, data.X), dtype=float), self._bracketing()
+        return lambda X, y, rows, codes, costs: along(K, codes, rows, costs)

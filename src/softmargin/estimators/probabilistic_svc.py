@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from softmargin.estimators._base import ClassifierBase, TrainingSet
 from softmargin.estimators._weight_family import GridFamily, PathFamily, WeightFamily
 from softmargin.expansions import expand
-from softmargin.probability import couple, two_columns
+from softmargin.paths import cost_path
+from softmargin.probability import bracket, couple, two_columns
 
 __all__ = ["ProbabilisticSVC"]
 
@@ -153,11 +154,12 @@ class ProbabilisticSVC(ClassifierBase):
         return expand(data.X, kernel, n_components=self.n_components, random_state=self.random_state)
 
     def _grid_size(self, data: TrainingSet) -> int:
-        if self.n_weights is not None:
-            return int(self.n_weights)
         whole = np.all(data.counts == np.round(data.counts))
         rows = float(data.counts.sum()) if whole else len(data.counts)  # a row of weight two is two rows
-        return max(2, math.isqrt(round(rows)))
+        return self._grid_size_of(rows)
+
+    def _grid_size_of(self, n_rows: float) -> int:
+        return int(self.n_weights) if self.n_weights is not None else max(2, math.isqrt(round(n_rows)))
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         y = y.astype(np.float64, copy=False)
@@ -182,6 +184,18 @@ class ProbabilisticSVC(ClassifierBase):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+    def _probabilities_along(self, K: np.ndarray, codes: np.ndarray, rows: np.ndarray, costs: np.ndarray) -> np.ndarray:
+        """P(code 1) of all rows of ``K`` for every C, fitted to ``rows``: one exact cost path per class weight."""
+        m = self._grid_size_of(len(rows))
+        y = np.where(codes == 1, 1.0, -1.0)
+        scores = np.empty((m - 1, len(K), len(costs)))
+        for j in range(1, m):
+            weight = 2 * np.where(y > 0, 1 - j / m, j / m)
+            inner = K[np.ix_(rows, rows)]
+            path = cost_path(inner, y, kernel="precomputed", C_max=float(costs[-1]), sample_weight=weight)
+            scores[j - 1] = path.decision_function(K[:, rows], costs)
+        return np.array([bracket(scores[:, :, c].T).probability for c in range(len(costs))])
 
     # -- prediction ----------------------------------------------------------------------------------------------
 
