@@ -98,7 +98,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         scoring: str = "auto",
         cv: Any = 5,
         rule: str = "best",
-        n_draws: int = 40,
+        n_draws: int = 25,
         tau: float = 0.5,
         perturbation: str = "pairs",
         random_state: Any = None,
