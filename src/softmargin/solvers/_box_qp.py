@@ -35,6 +35,7 @@ FREE_LIMIT = 3000  # free points beyond which their equations are not solved dir
 FREE_STEPS = 100  # bounds met on the way to the solution of those equations
 SNAP = 1e-9
 STEPS_PER_ROUND = 100_000
+STEPS_COUNTED = 2_000  # pair steps that count as another working set
 
 
 @dataclass
@@ -98,7 +99,7 @@ def solve_box_qp(
     target = max(tol, 1e-4) if polish else tol
     n_iter = _rounds(rows, u, G, lo, hi, intercept, target, max_iter)
     return finish_box_qp(
-        rows, q, lo, hi, u=u, intercept=intercept, tol=tol, max_iter=max_iter, n_iter=n_iter, polish=polish
+        rows, q, lo, hi, u=u, G=G, intercept=intercept, tol=tol, max_iter=max_iter, n_iter=n_iter, polish=polish
     )
 
 
@@ -109,6 +110,7 @@ def finish_box_qp(
     hi: Array,
     *,
     u: Array,
+    G: Array | None = None,
     intercept: bool,
     tol: float,
     max_iter: int,
@@ -120,13 +122,13 @@ def finish_box_qp(
     target, violation = tol, np.inf
     while True:
         _snap(u, lo, hi)
-        G = _gradient(rows, u, q)
+        if G is None or polish:  # what many updates have added up is not accurate enough to refine
+            G = _gradient(rows, u, q)
         if polish:
             _solve_free_points(rows, u, G, lo, hi, intercept)
         best, violation = violation, _violation(u, G, lo, hi, intercept)
         # Beyond tol, accuracy is a gift: stop when another digit does not come for a little more work.
-        stuck = target <= 1e-12 or violation > best / 2
-        if violation <= finest or n_iter >= max_iter or (violation <= tol and stuck):
+        if violation <= finest or n_iter >= max_iter or target <= 1e-12 or (violation <= tol and violation > best / 2):
             break
         target = min(target, violation) / 10
         n_iter += _rounds(rows, u, G, lo, hi, intercept, target, max_iter - n_iter)
@@ -189,20 +191,23 @@ def _rounds(
     """Working sets until the violation is at most ``tol``; ``u`` and ``G`` change in place; returns their number."""
     solve = descend_pairs if intercept else descend
     previous = np.empty(0, dtype=np.int64)
-    for done in range(max_rounds):
+    done = 0
+    while done < max_rounds:
         violation = _violation(u, G, lo, hi, intercept)
         if violation <= tol:
             return done
         chosen = _working_set(u, G, lo, hi, intercept, previous)
         old, inner, g = u[chosen], u[chosen], G[chosen]
-        solve(rows.block(chosen), g, inner, lo[chosen], hi[chosen], max(tol / 2, violation / 20), STEPS_PER_ROUND)
+        aim = max(tol / 2, violation / 20)
+        steps, _ = solve(rows.block(chosen), g, inner, lo[chosen], hi[chosen], aim, STEPS_PER_ROUND)
+        done += max(1, steps // STEPS_COUNTED)
         changed = np.flatnonzero(inner != old)
         if len(changed) == 0:
-            return done + 1
+            break
         u[chosen] = inner
         rows.add(chosen[changed], (inner - old)[changed], G)
         previous = chosen
-    return max_rounds
+    return done
 
 
 def _working_set(u: Array, G: Array, lo: Array, hi: Array, intercept: bool, previous: NDArray[np.int64]) -> Any:
@@ -218,11 +223,13 @@ def _working_set(u: Array, G: Array, lo: Array, hi: Array, intercept: bool, prev
         first, second = first[rise[first] > -fall[second].max()], second[-fall[second] < rise[first].max()]
     else:
         first, second = first[rise[first] > 0], second[fall[second] > 0]
-    entering = np.union1d(first, second)
-    kept = np.setdiff1d(previous, entering, assume_unique=True)
+    chosen = np.zeros(n, dtype=bool)
+    chosen[first] = chosen[second] = True
+    kept = previous[~chosen[previous]]
     free = (u[kept] > lo[kept]) & (u[kept] < hi[kept])
-    kept = np.concatenate([kept[free], kept[~free]])[: WORKING_SET - len(entering)]
-    return np.sort(np.concatenate([entering, kept]))
+    kept = np.concatenate([kept[free], kept[~free]])
+    chosen[kept[: WORKING_SET - np.count_nonzero(chosen)]] = True
+    return np.flatnonzero(chosen)
 
 
 def _solve_free_points(rows: GramRows | FeatureRows, u: Array, G: Array, lo: Array, hi: Array, intercept: bool) -> None:
@@ -279,7 +286,8 @@ def _equality_step(K: Array, G: Array, total: float | None) -> Array | None:
 
 
 def _snap(u: Array, lo: Array, hi: Array) -> None:
-    width = np.where(np.isfinite(hi - lo), hi - lo, np.maximum(np.abs(u), np.finfo(float).tiny))
+    # with huge features the largest multiplier is far below the bounds, and sets the scale
+    width = np.minimum(hi - lo, 2 * np.abs(u).max(initial=0.0))
     np.copyto(u, lo, where=u - lo <= SNAP * width)
     np.copyto(u, hi, where=hi - u <= SNAP * width)
 

@@ -51,11 +51,8 @@ class GramRows:
     def block(self, at: NDArray[np.int64]) -> Array:
         """``K[at][:, at]`` in float64."""
         at = np.ascontiguousarray(at, dtype=np.int64)
-        return (
-            np.vstack([gather(self._store, slots, at) for _, slots in self._present(at)])
-            if len(at)
-            else np.empty((0, 0))
-        )
+        parts = [gather(self._store, slots, at) for _, slots in self._present(at)]
+        return parts[0] if len(parts) == 1 else np.vstack([np.empty((0, len(at))), *parts])
 
     def add(self, at: NDArray[np.int64], weight: Array, out: Array) -> None:
         """``out += K[:, at] @ weight``."""

@@ -134,6 +134,6 @@ def _widen(open_rows: Any, residual: Array, lo: Array, hi: Array, u: Array, inte
 
 def _settle(u: Array, residual: Array, lo: Array, hi: Array) -> None:
     """Put multipliers on a bound where they are closer to it, in widths, than their row is to its corner."""
-    width = np.where(np.isfinite(hi - lo), hi - lo, np.maximum(np.abs(u), np.finfo(float).tiny))
+    width = np.minimum(hi - lo, 2 * np.abs(u).max(initial=0.0))
     np.copyto(u, hi, where=hi - u <= width * np.maximum(residual, 0))
     np.copyto(u, lo, where=u - lo <= width * np.maximum(-residual, 0))
