@@ -39,7 +39,7 @@ def intervals() -> Inference:
 
 
 def show(stage: Stage) -> None:
-    whole = make_moons(20400, noise=0.3, flip=0.1, random_state=0)
+    whole = make_moons(8400, noise=0.3, flip=0.1, random_state=0)
     X, y, truth = (part[400:] for part in whole)
     rows, stated = [], {}
     for name, model in classifiers().items():
@@ -50,7 +50,7 @@ def show(stage: Stage) -> None:
         rows.append([name, *quality, f"{error.value:.3f}", f"[{low:.3f}, {high:.3f}]"])
     rows.append(["the truth", cross_entropy(truth, y > 0), brier(truth, y > 0), 0.0, "", ""])
     columns = ["classifier", "log loss", "Brier", "mean |P - truth|", "calibration error", "95% interval"]
-    stage.table("two moons with 10% wrong labels: 400 rows to train, 20000 to judge", columns, rows)
+    stage.table("two moons with 10% wrong labels: 400 rows to train, 8000 to judge", columns, rows)
     stage.picture("reliability", _reliability(stated, y > 0), "Observed frequency against stated probability.")
     inference = intervals()
     sure = IntervalDisplay(inference.theta_[1:], inference.coef_interval()).excludes_zero
