@@ -12,6 +12,9 @@ from softmargin.plots import loss_gallery
 __all__ = ["SECTION"]
 
 
+FITTED = ("logistic", "coherence", "squared_hinge", "huberized_hinge")
+
+
 def my_loss() -> losses.Loss:
     """A smooth hinge that costs nothing beyond a margin of one."""
     return losses.make_loss(
@@ -24,27 +27,27 @@ def my_loss() -> losses.Loss:
 
 
 def show(stage: Stage) -> None:
-    rows = []
-    for name in losses.available():
-        loss = losses.get(name)
-        rows.append([name, repr(loss), loss.family, loss.convex, loss.smooth, _link(loss)])
-    columns = ["name", "loss", "family", "convex", "smooth", "P(y = +1) at score 1"]
-    stage.table("every loss at its defaults", columns, rows)
     stage.picture(
         "gallery",
         loss_gallery(),
         "What a margin costs (above) and how hard it pulls on the fit (below). Robust losses let go of points far on "
         "the wrong side.",
     )
+    rows = []
+    for name in losses.available():
+        loss = losses.get(name)
+        rows.append([name, repr(loss), loss.family, loss.convex, loss.smooth, _link(loss)])
+    columns = ["name", "loss", "family", "convex", "smooth", "P(y = +1) at score 1"]
+    stage.table("every loss at its defaults", columns, rows)
     data = patients()
     rows = []
-    for loss in (losses.Logistic(), losses.SquaredHinge(), losses.HuberizedHinge(), my_loss()):
+    for name, loss in {**{name: losses.get(name) for name in FITTED}, "your own": my_loss()}.items():
         model = MarginClassifier(loss=loss, C=0.05).fit(data.X, data.y)
         accuracy = model.score(data.X_test, data.y_test)
-        rows.append([loss.name, accuracy, model.solution_.objective, model.solution_.gap, model.n_iter_])
+        rows.append([name, accuracy, model.solution_.objective, model.solution_.gap, model.n_iter_])
     columns = ["loss", "accuracy on clean test labels", "objective", "certified gap", "steps"]
     stage.table(
-        "breast cancer with 15% of the training labels wrong; the last loss is ten lines of NumPy", columns, rows
+        "breast cancer with 15% of the training labels wrong; your own loss is ten lines of NumPy", columns, rows
     )
     stage.code(my_loss)
 

@@ -42,7 +42,7 @@ def show(stage: Stage) -> None:
     stage.table("breast cancer, 15% of training labels wrong, clean test labels", columns, rows)
     best = min(rows, key=lambda row: row[2])
     stage.note(
-        f"The probabilities are best at temperature {best[0]:g}(log loss {best[2]:.3f}); towards zero the loss "
+        f"The probabilities are best at temperature {best[0]:g} (log loss {best[2]:.3f}); towards zero the loss "
         "becomes the hinge, which says less and less about probabilities."
     )
     stage.picture("sweep", _picture(), "The coherence loss and its link as the temperature falls; dashed is the hinge.")

@@ -1,0 +1,93 @@
+"""Section: finding the wrong labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from softmargin import MarginClassifier, audit_labels
+from softmargin.cli._data import patients
+from softmargin.cli._stage import Section, Stage
+from softmargin.plots._style import INK, SOFT, class_colour, clean, pyplot
+
+__all__ = ["SECTION"]
+
+LOSSES = ("logistic", "coherence", "huberized_hinge")
+
+
+def audit(loss: str) -> Any:
+    data = patients()
+    return audit_labels(MarginClassifier(loss=loss, C=0.02), data.X, data.y, n_repeats=3, random_state=0)
+
+
+def show(stage: Stage) -> None:
+    data = patients()
+    reports = {loss: audit(loss) for loss in LOSSES}
+    checks = sorted({10, 20, 40, int(data.wrong.sum()), 80})
+    rows = []
+    for loss, report in reports.items():
+        hit = data.wrong[report["row"]]
+        found = [f"{hit[:k].mean():.0%} / {hit[:k].sum() / data.wrong.sum():.0%}" for k in checks]
+        rows.append([loss, roc_auc_score(hit, -report["trust"]), *found])
+    columns = ["loss", "AUC", *(f"first {k}" for k in checks)]
+    caption = (
+        f"precision / recall among the least trusted rows; {data.wrong.sum()} of {len(data.y)} labels were flipped"
+    )
+    stage.table(caption, columns, rows)
+    report = reports["logistic"]
+    lines = [
+        [row.row, row.given, row.suggested, row.trust, "flipped" if data.wrong[row.row] else "as recorded"]
+        for row in report.head(8).itertuples()
+    ]
+    stage.table("the audit's first suspects", ["row", "given", "suggested", "trust", "truth"], lines)
+    rates = report.attrs["noise_rate"].items()
+    columns = ["class", "estimate", "95% from", "to"]
+    lines = [[str(name), rate["estimate"], rate["low"], rate["high"]] for name, rate in rates]
+    stage.table("estimated share of each class that carries another label (truth: 15%)", columns, lines)
+    stage.picture(
+        "trust",
+        _picture(reports),
+        "Left: trust in the flipped and in the other labels. Right: share of the flipped labels found as more rows are "
+        "checked, least trusted first.",
+    )
+    stage.code(audit)
+
+
+def _picture(reports: dict[str, Any]) -> Any:
+    data = patients()
+    figure, (left, right) = pyplot().subplots(1, 2, figsize=(11.5, 4.1), layout="constrained")
+    report = reports["logistic"]
+    hit = data.wrong[report["row"]]
+    groups = [report["trust"][~hit], report["trust"][hit]]
+    left.hist(
+        groups,
+        bins=25,
+        range=(0, 1),
+        stacked=True,
+        color=["#cbd2d9", class_colour(1)],
+        label=["as recorded", "flipped"],
+    )
+    clean(left).set(xlabel="trust in the label", ylabel="rows")
+    left.legend(frameon=False, fontsize=9, loc="upper left")
+    for number, (loss, table) in enumerate(reports.items()):
+        found = np.cumsum(data.wrong[table["row"]]) / data.wrong.sum()
+        right.plot(
+            np.arange(1, len(found) + 1), found, color=class_colour(number), lw=1.7, label=loss.replace("_", " ")
+        )
+    best = np.minimum(np.arange(len(data.y) + 1) / data.wrong.sum(), 1)
+    right.plot(np.arange(len(data.y) + 1), best, color=INK, lw=1, ls="--", label="perfect")
+    right.plot([0, len(data.y)], [0, 1], color=SOFT, lw=0.8, ls=":", label="at random")
+    clean(right).set(xlabel="rows checked", ylabel="flipped labels found", xlim=(0, 200), ylim=(0, 1.02))
+    right.legend(frameon=False, fontsize=8.5, loc="lower right")
+    return figure
+
+
+SECTION = Section(
+    "labels",
+    30,
+    "Finding the wrong labels",
+    "Each label is judged by models that never saw its row. The labels trusted least are the ones to look at first.",
+    show,
+)
