@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import SVC
 
-from softmargin import CoherenceClassifier, MarginClassifier, ScoreCalibrator
+from softmargin import CoherenceClassifier, MarginClassifier, ProbabilisticSVC, ScoreCalibrator
 from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
 from softmargin.datasets import make_moons
@@ -25,9 +25,10 @@ def classifiers() -> dict[str, Any]:
     return {
         "SVC + coherence link": ScoreCalibrator(svm, method="coherence", cost="fit"),
         "SVC + Platt": ScoreCalibrator(svm, method="platt"),
+        "ProbabilisticSVC": ProbabilisticSVC(kernel="rbf", gamma=8.0, C=5.0, n_weights=40),
         "C-learning": CoherenceClassifier(kernel="rbf", gamma=8.0, C=5.0),
         "kernel logistic": MarginClassifier(kernel="rbf", gamma=8.0, C=5.0),
-        "scikit-learn: SVC + isotonic": CalibratedClassifierCV(svm, method="isotonic", ensemble=False),
+        "sklearn SVC + isotonic": CalibratedClassifierCV(svm, method="isotonic", ensemble=False),
     }
 
 
@@ -65,7 +66,7 @@ def show(stage: Stage) -> None:
 
 def _reliability(stated: dict[str, np.ndarray], y: np.ndarray) -> Any:
     names = list(stated)
-    figure, axes = pyplot().subplots(1, len(names), figsize=(3.3 * len(names), 3.6), layout="constrained", sharey=True)
+    figure, axes = pyplot().subplots(1, len(names), figsize=(3.1 * len(names), 3.5), layout="constrained", sharey=True)
     for number, (ax, name) in enumerate(zip(axes, names, strict=True)):
         ReliabilityDisplay.from_predictions(y, stated[name], ax=ax, n_bins=15)
         ax.set_title(name, fontsize=10.5, color=INK)
