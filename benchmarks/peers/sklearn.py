@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 
-__all__ = ["logistic", "version"]
+__all__ = ["logistic", "svc_refits", "version"]
 
 
 def version() -> str:
@@ -23,3 +24,9 @@ def logistic(
     model = LogisticRegression(C=C, l1_ratio=l1_ratio, solver=solver, tol=tol, max_iter=max_iter, **scaling)
     model.fit(X, y)
     return model.coef_.ravel(), float(model.intercept_[0])
+
+
+def svc_refits(X: Any, y: np.ndarray, gamma: float, costs: list[float], class_weights: list[Any]) -> list[SVC]:
+    """One fit per cost and class weight, at libsvm's default tolerance."""
+    pairs = zip(costs, class_weights, strict=True)
+    return [SVC(C=C, gamma=gamma, class_weight=weight).fit(X, y) for C, weight in pairs]
