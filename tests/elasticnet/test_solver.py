@@ -127,3 +127,20 @@ def test_float32_data_stay_float32_and_agree():
     _, double = fit(losses.Logistic(), X.astype(np.float32).astype(float), y, weights, 0.5)
     assert problem.expansion.dtype == np.float32
     np.testing.assert_allclose(single.coef, double.coef, atol=2e-3)
+
+
+def test_separable_data_with_a_huge_C_stay_finite():
+    X, y, _ = draw(9, 30, 60)
+    for l1_ratio in (np.float32(0.5), 1.0):
+        _, solution = fit(losses.Logistic(), X, y, np.full(30, 1e6), l1_ratio, tol=1e-6)
+        assert np.all(np.isfinite(solution.coef))
+        assert solution.gap <= 1e-6
+        assert np.all(y * (X @ solution.coef + solution.intercept) > 0)
+
+
+def test_more_columns_than_a_gram_matrix_is_good_for():
+    X, y, weights = draw(10, 20, 900)
+    _, solution = fit(losses.Logistic(), np.asfortranarray(X), y, 20 * weights, 0.02, tol=1e-9)
+    left = reference.violations(losses.Logistic(), X, y, 20 * weights, solution.coef, solution.intercept, 0.02)
+    assert np.count_nonzero(solution.coef) > 40
+    assert left.max() <= 1e-3

@@ -103,7 +103,7 @@ class Bend(NamedTuple):
     def model(self, C: float, drift: float, gradient: Array) -> GramModel:
         """The model whose curvatures are ``C`` times those seen here, at a point with ``sum g = drift``."""
         H = C * self.data
-        if isinstance(self.ridge, float):
+        if np.ndim(self.ridge) == 0:
             H.flat[:: len(H) + 1] += self.ridge
         else:
             H += self.ridge
