@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from softmargin.estimators.margin import MarginClassifier
     from softmargin.estimators.multicategory_svc import MulticategorySVC
     from softmargin.estimators.probabilistic_svc import ProbabilisticSVC
+    from softmargin.estimators.robust_svc import RobustSVC
     from softmargin.estimators.rule_boost import RuleBoostClassifier
     from softmargin.estimators.score_calibrator import ScoreCalibrator
+    from softmargin.estimators.truncated_logistic import TruncatedLogisticRegression
     from softmargin.estimators.truncated_softmax import TruncatedSoftmaxClassifier
     from softmargin.estimators.tuned_classifier import TunedClassifier
     from softmargin.inference import audit_labels
@@ -38,7 +40,9 @@ _EXPORTS: dict[str, str] = {
     "ProbabilisticSVC": "softmargin.estimators.probabilistic_svc",
     "RuleBoostClassifier": "softmargin.estimators.rule_boost",
     "MulticategorySVC": "softmargin.estimators.multicategory_svc",
+    "RobustSVC": "softmargin.estimators.robust_svc",
     "ScoreCalibrator": "softmargin.estimators.score_calibrator",
+    "TruncatedLogisticRegression": "softmargin.estimators.truncated_logistic",
     "TunedClassifier": "softmargin.estimators.tuned_classifier",
     "audit_labels": "softmargin.inference",
     "SeparableWarning": "softmargin.solvers",

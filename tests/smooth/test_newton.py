@@ -101,7 +101,7 @@ def test_conjugate_gradients_find_what_a_factor_finds(name, monkeypatch):
     exact = solve(ridge_problem(SMOOTH[name], DenseFeatures(X), y, weights), tol=1e-12)
     monkeypatch.setattr(newton, "_SMALL_SPARSE", 0)
     problem = ridge_problem(SMOOTH[name], SparseFeatures(sparse.csr_array(X)), y, weights)
-    assert isinstance(newton._geometry(problem), newton.ConjugateGeometry)
+    assert isinstance(newton.geometry_of(problem), newton.ConjugateGeometry)
     found = solve(problem, tol=1e-12)
     assert found.gap <= 1e-12
     np.testing.assert_allclose(found.coef, exact.coef, atol=1e-5)
@@ -137,7 +137,7 @@ def test_a_sample_of_rows_is_only_a_start(monkeypatch):
     whole = solve(ridge_problem(losses.Logistic(), DenseFeatures(X), y, weights), tol=1e-13)
     sampled = newton.FeatureGeometry(DenseFeatures(X), 1.0, True)
     sampled.many = 500
-    monkeypatch.setattr(newton, "_geometry", lambda problem: sampled)
+    monkeypatch.setattr(newton, "geometry_of", lambda problem: sampled)
     found = solve(ridge_problem(losses.Logistic(), DenseFeatures(X), y, weights), tol=1e-13)
     np.testing.assert_allclose(found.coef, whole.coef, atol=1e-7)
     assert found.objective == pytest.approx(whole.objective, rel=1e-12)

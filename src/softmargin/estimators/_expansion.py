@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from softmargin import penalties
 from softmargin.estimators._base import ClassifierBase, TrainingSet
+from softmargin.estimators._robust import gather_robustness, judge_left_out, note_robustness
 from softmargin.expansions import Expansion, KernelScore, LinearScore, expand
 from softmargin.losses import Loss, NoLink
 from softmargin.penalties import ElasticNet
@@ -29,6 +31,8 @@ _HUGE_C = 1e8
 class ExpansionClassifier(ClassifierBase):
     """Everything between a loss and a scikit-learn classifier."""
 
+    _probabilities: tuple[str | bool, ...] = ("auto", "link", False)
+
     # -- what a family writes ------------------------------------------------------------------------------------
 
     def _loss(self) -> Loss:
@@ -36,21 +40,39 @@ class ExpansionClassifier(ClassifierBase):
         raise NotImplementedError
 
     def _penalty(self) -> ElasticNet:
-        """The penalty of the coefficients."""
-        return ElasticNet(self.l1_ratio, positive=getattr(self, "positive", False))
+        """The penalty of the coefficients: ``penalty`` where the family has it and it is given, else an elastic net."""
+        given, positive = getattr(self, "penalty", None), getattr(self, "positive", False)
+        if given is None:
+            return ElasticNet(self.l1_ratio, positive=positive)
+        if isinstance(given, str):
+            return penalties.get(given, l1_ratio=self.l1_ratio or 1.0, positive=positive)
+        if not isinstance(given, ElasticNet):
+            raise ValueError(f"penalty must be None, a name or a penalty object; got {given!r}.")
+        return given
+
+    def _engine(self, problem: Problem) -> Any:
+        """Which solver: "auto", a name or an engine."""
+        return getattr(self, "solver", "auto")
 
     def _solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """A certified minimiser of the problem, from the solution of a nearby one."""
         return solve(
             problem,
             start,
-            solver=getattr(self, "solver", "auto"),
+            solver=self._engine(problem),
             tol=self.tol,
             max_iter=self.max_iter,
             verbose=self.verbose,
         )
 
     # -- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
+        super().fit(X, y, sample_weight)
+        if hasattr(self, "sample_trust_"):
+            judge_left_out(self, X, y)
+        return self
 
     def _check_parameters(self) -> None:
         if not np.isfinite(self.C) or self.C <= 0:
@@ -59,9 +81,8 @@ class ExpansionClassifier(ClassifierBase):
             raise ValueError(f"tol must be positive; got {self.tol!r}.")
         if self.max_iter < 1:
             raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
-        allowed = ("auto", "link", False)
-        if getattr(self, "probability", "auto") not in allowed:
-            raise ValueError(f"probability must be one of {allowed}; got {self.probability!r}.")
+        if getattr(self, "probability", "auto") not in self._probabilities:
+            raise ValueError(f"probability must be one of {self._probabilities}; got {self.probability!r}.")
         self._penalty()
         if getattr(self, "probability", "auto") == "link":
             self._loss().log_odds(0.0)
@@ -101,9 +122,12 @@ class ExpansionClassifier(ClassifierBase):
         self.solution_ = solution
         self.n_iter_ = solution.n_iter
         self._keep(data, solution.coef[:, None], [solution.intercept])
+        if not problem.loss.convex:
+            note_robustness(self, data, problem, solution)
 
     def _fit_many(self, data: TrainingSet) -> None:
         super()._fit_many(data)
+        gather_robustness(self)
         solutions = self.solution_
         self._keep(data, np.column_stack([one.coef for one in solutions]), [one.intercept for one in solutions])
 
@@ -113,14 +137,20 @@ class ExpansionClassifier(ClassifierBase):
         coef = coef.astype(data.X.dtype)
         self.intercept_ = np.array(intercepts, dtype=data.X.dtype)
         self.n_features_selected_ = int(np.count_nonzero(np.any(coef != 0, axis=1)))
-        scorer = data.shared.scorer(coef)
+        scorer = self._scorer(data, coef)
         if not isinstance(scorer, KernelScore):
             self.coef_ = scorer.coef.T
             return
         self.support_ = data.rows[data.shared.support(coef)]
-        if scorer.kernel.precomputed:  # the columns a user passes are counted over all training rows
-            scorer = KernelScore(scorer.kernel, self.support_, scorer.coef)
         self.kernel_score_, self.dual_coef_ = scorer, scorer.coef.T
+
+    def _scorer(self, data: TrainingSet, coef: np.ndarray) -> Any:
+        """A function from rows to scores without intercept, one column per function."""
+        scorer = data.shared.scorer(coef.astype(data.X.dtype, copy=False))
+        if isinstance(scorer, KernelScore) and scorer.kernel.precomputed:
+            # the columns a user passes are counted over all training rows
+            return KernelScore(scorer.kernel, data.rows[data.shared.support(coef)], scorer.coef)
+        return scorer
 
     def _warn_if_separated(self, problem: Problem, solution: Solution) -> None:
         if self.C >= _HUGE_C and np.all(problem.margins(solution.coef, solution.intercept) > 0):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from softmargin import losses, penalties
+from softmargin import losses
 from softmargin.estimators._expansion import ExpansionClassifier
 from softmargin.losses import Loss
-from softmargin.penalties import ElasticNet
 
 __all__ = ["MarginClassifier"]
 
@@ -149,12 +148,3 @@ class MarginClassifier(ExpansionClassifier):
 
     def _loss(self) -> Loss:
         return losses.get(self.loss) if isinstance(self.loss, str) else self.loss
-
-    def _penalty(self) -> ElasticNet:
-        if self.penalty is None:
-            return super()._penalty()
-        if isinstance(self.penalty, str):
-            return penalties.get(self.penalty, l1_ratio=self.l1_ratio or 1.0, positive=self.positive)
-        if not isinstance(self.penalty, ElasticNet):
-            raise ValueError(f"penalty must be None, a name or a penalty object; got {self.penalty!r}.")
-        return self.penalty

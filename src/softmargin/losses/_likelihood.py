@@ -60,7 +60,8 @@ class Pregibon(Loss):
         return Majorizer(Logistic(), weights, np.zeros_like(u), constant)
 
     def _weight(self, deviance: Array) -> Array:
-        return np.sqrt(np.minimum(self.threshold / np.where(deviance > 0, deviance, 1), 1))
+        beyond = deviance > self.threshold
+        return np.sqrt(np.where(beyond, self.threshold / np.where(beyond, deviance, 1), 1))
 
     def _slowed(self, deviance: Array) -> Array:
         if math.isinf(self.threshold):

@@ -13,10 +13,11 @@ from softmargin.probability._quality import (
 from softmargin.probability._sigmoid import Sigmoid, fit_sigmoid
 from softmargin.probability._sollich import Sollich
 from softmargin.probability._temperature import CoherenceLink, fit_coherence, fit_temperature
+from softmargin.probability._truncated import estimable_or_fallback, outward_weights, walk_outwards
 
 __all__ = [
-    "CalibrationError",
     "Bracket",
+    "CalibrationError",
     "CoherenceLink",
     "Sigmoid",
     "Sollich",
@@ -26,9 +27,12 @@ __all__ = [
     "comparative_gkl",
     "couple",
     "cross_entropy",
+    "estimable_or_fallback",
     "fit_coherence",
     "fit_sigmoid",
     "fit_temperature",
     "misclassification",
+    "outward_weights",
     "two_columns",
+    "walk_outwards",
 ]

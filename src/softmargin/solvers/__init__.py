@@ -6,6 +6,8 @@ from softmargin.solvers._engine import Engine
 from softmargin.solvers._gram_rows import GramRows
 from softmargin.solvers._kinked import KinkedFamily
 from softmargin.solvers._leveraging import SeparableWarning, correct, leverage
+from softmargin.solvers._majorize import INITS, RobustSolution, majorizer
+from softmargin.solvers._majorizers import constant_fit
 from softmargin.solvers._psi import PsiSolution, solve_psi
 from softmargin.solvers._rule_boost import UPDATES, BoostedRules, Plan, boost
 from softmargin.solvers._rule_search import SEARCHES, RuleSearch
@@ -14,6 +16,7 @@ from softmargin.solvers._solve import ENGINES, solve
 
 __all__ = [
     "ENGINES",
+    "INITS",
     "SEARCHES",
     "UPDATES",
     "BoostedRules",
@@ -23,12 +26,15 @@ __all__ = [
     "KinkedFamily",
     "Plan",
     "PsiSolution",
+    "RobustSolution",
     "RuleSearch",
     "SeparableWarning",
     "Solution",
     "boost",
+    "constant_fit",
     "correct",
     "leverage",
+    "majorizer",
     "solve",
     "solve_bounded",
     "solve_box_qp",

@@ -14,6 +14,7 @@ part of them: its solution is within sampling error of theirs, so few steps see 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,11 @@ from numpy.typing import NDArray
 from softmargin.problem import DataTerm, Problem
 from softmargin.solvers._conjugate import ConjugateGeometry
 from softmargin.solvers._engine import Engine
-from softmargin.solvers._geometry import FeatureGeometry, Geometry, KernelGeometry
+from softmargin.solvers._geometry import FeatureGeometry, Geometry, KernelGeometry, Step
 from softmargin.solvers._line import Ray, center, descend
 from softmargin.solvers._solution import Solution
 
-__all__ = ["NEWTON"]
+__all__ = ["NEWTON", "Point", "geometry_of", "march", "newton"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -41,14 +42,14 @@ def _accepts(problem: Problem) -> bool:
 
 
 def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-    geometry = _geometry(problem)
-    solution = _from_sample(problem, geometry, start, tol, max_iter, verbose)
+    geometry = geometry_of(problem)
+    solution = newton(problem, geometry, start, tol, max_iter, verbose)
     if isinstance(geometry, KernelGeometry) and not problem.expansion.is_kernel:
         solution.coef = problem.expansion.transpose(solution.coef)
     return solution
 
 
-def _geometry(problem: Problem) -> Geometry:
+def geometry_of(problem: Problem) -> Geometry:
     """Factor the smaller of the two systems while it is small; multiply only, beyond."""
     expansion, ridge, fit_intercept = problem.expansion, problem.penalty.ridge, problem.fit_intercept
     n, p = expansion.shape
@@ -60,14 +61,14 @@ def _geometry(problem: Problem) -> Geometry:
     return ConjugateGeometry(expansion, ridge, fit_intercept)
 
 
-def _from_sample(
+def newton(
     problem: Problem, geometry: Geometry, start: Solution | None, tol: float, max_iter: int, verbose: int
 ) -> Solution:
     """Newton's method on all rows, from the same on a part of them where there are many."""
     if start is None and len(problem.y) >= geometry.many:
         rows, times = _sample(problem.y, geometry.share)
         part, small = geometry.take(rows), problem.take(rows, times)
-        start = _from_sample(small, part, None, max(tol, _ROUGH), max_iter, verbose)
+        start = newton(small, part, None, max(tol, _ROUGH), max_iter, verbose)
         part.factor(small.evaluate(small.margins_of(part.scores(start.coef), start.intercept)).curvature)
         start.coef = geometry.lift(part, start.coef, rows)
     return _relaxed(problem, geometry, start, tol, max_iter, verbose)
@@ -91,10 +92,10 @@ def _relaxed(
     """Newton's method on easier problems, each from the solution of the one before, then on the problem itself."""
     n_iter = 0
     for easier in _easier(problem, geometry) if start is None else ():
-        start = _newton(easier, geometry, start, max(tol, _ROUGH), max_iter, verbose)
+        start = _at(easier, geometry, start, max(tol, _ROUGH), max_iter, verbose)
         n_iter += start.n_iter
         geometry.total = None
-    solution = _newton(problem, geometry, start, tol, max_iter, verbose)
+    solution = _at(problem, geometry, start, tol, max_iter, verbose)
     solution.n_iter += n_iter
     return solution
 
@@ -107,10 +108,17 @@ def _easier(problem: Problem, geometry: Geometry) -> Iterator[Problem]:
         yield from (problem.scaled(10.0**-k) for k in range(int(np.log10(hardness)) - 2, 0, -1))
 
 
-def _newton(
+def _at(
     problem: Problem, geometry: Geometry, start: Solution | None, tol: float, max_iter: int, verbose: int
 ) -> Solution:
-    point = _Point(problem, geometry, start)
+    point = Point(problem, geometry, start)
+    n_iter, history = march(point, tol, max_iter, verbose)
+    return point.solution(n_iter, tol, history)
+
+
+def march(point: Point, tol: float, max_iter: int, verbose: int) -> tuple[int, list[float]]:
+    """Newton steps from a point until its gap is ``tol``; their number and the objectives on the way."""
+    geometry = point.geometry
     history: list[float] = []
     last_gap = np.inf
     for n_iter in range(max_iter + 1):
@@ -129,10 +137,10 @@ def _newton(
         if not point.advance():
             point.certify()
             break
-    return point.solution(n_iter, tol, history)
+    return n_iter, history
 
 
-class _Point:
+class Point:
     """Where the method stands: coefficients, intercept, scores, margins and the data term there.
 
     ``objective`` is the last value computed, an upper bound of the present one: slopes decide every step, so the
@@ -148,6 +156,23 @@ class _Point:
         self.margins = problem.margins_of(self.scores, self.intercept)
         self.term = DataTerm(problem, self.margins)
         self.value()
+
+    def under(self, problem: Problem) -> Point:
+        """The same place under another loss, other weights or tilts; nothing is multiplied again."""
+        other = copy(self)
+        other.problem, other.term = problem, DataTerm(problem, self.margins)
+        other.value()
+        return other
+
+    def shifted(self, step: Step) -> Point:
+        """The place a whole step away."""
+        other = copy(self)
+        other.coef, other.intercept = self.coef + step.coef, self.intercept + step.intercept
+        other.scores = self.scores + step.scores
+        other.margins = self.problem.margins_of(other.scores, other.intercept)
+        other.term = DataTerm(self.problem, other.margins)
+        other.value()
+        return other
 
     @property
     def penalty(self) -> float:

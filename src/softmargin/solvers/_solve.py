@@ -8,22 +8,20 @@ from sklearn.exceptions import ConvergenceWarning
 
 from softmargin.problem import Problem
 from softmargin.solvers._engine import Engine
-from softmargin.solvers._kinked import BOX_QP
-from softmargin.solvers._local_linear import LOCAL_LINEAR
-from softmargin.solvers._newton import NEWTON
-from softmargin.solvers._proximal_newton import PROXIMAL_NEWTON
+from softmargin.solvers._majorize import MAJORIZE
 from softmargin.solvers._solution import Solution
+from softmargin.solvers._walk import CONVEX_ENGINES
 
 __all__ = ["ENGINES", "solve"]
 
-ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX_QP)
+ENGINES: tuple[Engine, ...] = (*CONVEX_ENGINES, MAJORIZE)
 
 
 def solve(
     problem: Problem,
     start: Solution | None = None,
     *,
-    solver: str = "auto",
+    solver: str | Engine = "auto",
     tol: float = 1e-6,
     max_iter: int = 1000,
     verbose: int = 0,
@@ -31,7 +29,8 @@ def solve(
     """Minimise ``problem`` to a certified relative gap of ``tol``.
 
     ``start`` is the solution of a nearby problem with the same expansion. A result whose gap stays above ``tol`` is
-    returned with ``converged=False`` and a ConvergenceWarning.
+    returned with ``converged=False`` and a ConvergenceWarning. ``solver`` is "auto", a
+    name, or an engine made elsewhere.
     """
     engine = _choose(problem, solver)
     solution = engine.run(problem, start, tol, max_iter, verbose)
@@ -45,8 +44,10 @@ def solve(
     return solution
 
 
-def _choose(problem: Problem, solver: str) -> Engine:
+def _choose(problem: Problem, solver: str | Engine) -> Engine:
     named = {engine.name: engine for engine in ENGINES}
+    if isinstance(solver, Engine):
+        named, solver = named | {solver.name: solver}, solver.name
     if solver == "auto":
         for engine in ENGINES:
             if engine.accepts(problem):

@@ -1,0 +1,213 @@
+"""``RobustSVC``: large-margin classification when some labels are wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.model_selection import StratifiedKFold
+
+from softmargin import losses
+from softmargin.estimators._base import TrainingSet
+from softmargin.estimators._expansion import ExpansionClassifier
+from softmargin.estimators._robust import note_robustness, robust_engine
+from softmargin.losses import Loss
+from softmargin.probability import Sigmoid, couple, fit_sigmoid, two_columns
+from softmargin.problem import Problem
+from softmargin.tuning import left_out_scores
+
+__all__ = ["RobustSVC"]
+
+_SCALED = ("welsch", "cauchy", "geman_mcclure", "tanh", "tanh_hinge", "general_robust")
+_NAMES = (*_SCALED, "truncated_hinge")
+_FOLDS = 5
+
+
+class RobustSVC(ExpansionClassifier):
+    """Support vector machine that loses interest in rows far on the wrong side.
+
+    Minimises ``C * sum_i s_i phi((1 - y_i f(x_i))_+) + Omega`` with a loss ``phi`` that is the squared hinge for small
+    residuals and flattens out from about ``sigma`` on. The fit is a short sequence of reweighted squared-hinge machines
+    started at the plain one (rows of weight near 0 are those the machine no longer believes), finished by Newton steps;
+    the objective never rises. The loss is not convex: the result is a certified stationary point.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="welsch"
+        "welsch", "cauchy", "geman_mcclure", "tanh" or "general_robust" (with ``shape``); "truncated_hinge" is the
+        hinge cut at the residual ``sigma >= 1``; or any loss of ``softmargin.losses`` that has a majoriser.
+    sigma : float, default=1.0
+        Residual scale of a loss given by name: small is very robust, inf is the squared hinge (the hinge).
+    shape : float, default=0.0
+        Exponent of "general_robust": 1 squared hinge, 0 Cauchy, -1 Geman-McClure, -inf Welsch.
+    probability : {"auto", "link", "calibrated", False}, default="auto"
+        "auto": the loss's closed-form link, which exists from a threshold of ``sigma`` on (1.414 for Welsch, 1 for
+        Cauchy), and no ``predict_proba`` below it; "link": the same, and an error where there is none; "calibrated": a
+        sigmoid fitted to the scores of five-fold cross-validation, which costs five more fits; False: none.
+    init : {"base", "zero", "anneal"}, default="base"
+        Where the fit starts: the plain machine, the zero score, or gentler values of ``sigma`` first.
+    n_init : int, default=1
+        Number of starts; the others are plain machines of random halves of the rows.
+    C : float, default=1.0
+        Weight of the sum of losses. A bounded loss wants ``C`` proportional to ``1 / min(1, sigma^2)``
+        (:func:`softmargin.tuning.robust_grid`).
+    l1_ratio : float, default=0.0
+        Share of the l1 norm in the penalty.
+    penalty : None, str or penalty, default=None
+        "scad", "mcp" or a penalty object in place of ``l1_ratio``.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves.
+    gamma : float, "scale", "median" or "mean", default="scale"
+        ``rbf`` is ``exp(-gamma |x - x'|^2)``.
+    degree : int, default=3
+        Degree of the "poly" kernel.
+    coef0 : float, default=0.0
+        Constant of the "poly" kernel.
+    n_components : int or None, default=None
+        Number of landmark rows of a Nystroem approximation of the kernel.
+    fit_intercept : bool, default=True
+        Whether to fit an unpenalised intercept.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the sample weights by class.
+    tol : float, default=1e-6
+        Relative change of the scores, and certified relative gap, at which to stop.
+    max_iter : int, default=1000
+        Largest number of rounds.
+    random_state : int, RandomState or None, default=None
+        Chooses landmarks and the rows of further starts.
+    n_jobs : int or None, default=None
+        Number of classes fitted at the same time when there are more than two.
+    verbose : int, default=0
+        Print progress.
+
+    Attributes
+    ----------
+    sample_trust_ : ndarray of shape (n_samples,)
+        The weight of each training row at the solution, in [0, 1]: near 0 its label is not believed. Rows of zero
+        sample weight are judged by their score.
+    objective_, constant_objective_ : float
+        The objective, and that of the constant classifier. With a small ``sigma`` the constant can be the cheaper one;
+        a warning says so.
+    status_ : str
+        "ok", or "degenerate" where a whole class was given up and the constant classifier is returned.
+    classes_, coef_, intercept_, dual_coef_, support_, loss_, solution_, n_iter_, n_features_in_
+        As in :class:`MarginClassifier`.
+
+    References
+    ----------
+    Feng, Yang, Huang, Mehrkanoon, Suykens (2016). Robust support vector machines for classification with nonconvex and
+    smooth losses. Neural Computation 28.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from softmargin import RobustSVC
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> wrong = np.random.default_rng(0).choice(300, 30, replace=False)
+    >>> noisy = y.copy()
+    >>> noisy[wrong] = 1 - noisy[wrong]
+    >>> model = RobustSVC(kernel="rbf", gamma=5.0, C=10).fit(X, noisy)
+    >>> print(f"{model.score(X, y):.2f}")
+    1.00
+    >>> worst = np.argsort(model.sample_trust_)[:30]
+    >>> int(np.isin(worst, wrong).sum())
+    30
+    """
+
+    _probabilities = ("auto", "link", "calibrated", False)
+
+    def __init__(
+        self,
+        *,
+        loss: str | Loss = "welsch",
+        sigma: float = 1.0,
+        shape: float = 0.0,
+        probability: str | bool = "auto",
+        init: str = "base",
+        n_init: int = 1,
+        C: float = 1.0,
+        l1_ratio: float = 0.0,
+        penalty: Any = None,
+        kernel: Any = None,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_components: int | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.sigma = sigma
+        self.shape = shape
+        self.probability = probability
+        self.init = init
+        self.n_init = n_init
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.penalty = penalty
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _loss(self) -> Loss:
+        if not isinstance(self.loss, str):
+            return self.loss
+        if self.loss not in _NAMES:
+            raise ValueError(f"loss must be one of {_NAMES} or a Loss; got {self.loss!r}.")
+        if not self.sigma > 0:
+            raise ValueError(f"sigma must be positive (inf for no robustness); got {self.sigma!r}.")
+        if self.loss == "truncated_hinge":
+            if self.sigma < 1:
+                raise ValueError(f"sigma must be at least 1 for 'truncated_hinge'; got {self.sigma!r}.")
+            return losses.TruncatedHinge(at=1 - self.sigma)
+        shape = {"shape": self.shape} if self.loss == "general_robust" else {}
+        return losses.get(self.loss, sigma=self.sigma, **shape)
+
+    def _engine(self, problem: Problem) -> Any:
+        return robust_engine(self, problem)
+
+    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
+        super()._fit_binary(data, y)
+        problem = self._problem(data, y)
+        if problem.loss.convex:
+            note_robustness(self, data, problem, self.solution_)
+        if self.probability == "calibrated":
+            self.calibration_ = self._calibrate(problem, data.counts)
+
+    def _calibrate(self, problem: Problem, counts: np.ndarray) -> Sigmoid:
+        smallest = int(min(np.sum(problem.y > 0), np.sum(problem.y < 0)))
+        if smallest < 2:
+            raise ValueError("probability='calibrated' needs two rows of each class at least; use 'auto' or False.")
+        folds = StratifiedKFold(min(_FOLDS, smallest), shuffle=True, random_state=0).split(problem.y, problem.y)
+        scores = left_out_scores(problem, np.ones(1), self._solve, folds)[0]
+        return fit_sigmoid(scores, problem.y, counts)
+
+    def _probability(self, X: Any) -> np.ndarray:
+        if self.probability != "calibrated":
+            return super()._probability(X)
+        scores = np.asarray(self._decision(X), dtype=np.float64)
+        if scores.ndim == 1:
+            return two_columns(expit(self.calibration_.log_odds(scores)), scores)
+        parts = [
+            expit(one.calibration_.log_odds(column)) for one, column in zip(self.estimators_, scores.T, strict=True)
+        ]
+        return couple(np.column_stack(parts), scores)
+
+    def _can_estimate_probability(self) -> bool:
+        return self.probability == "calibrated" or super()._can_estimate_probability()

@@ -1,0 +1,258 @@
+"""``TruncatedLogisticRegression``: logistic regression that gives up on hopeless rows."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from softmargin.estimators._base import TrainingSet
+from softmargin.estimators._expansion import ExpansionClassifier
+from softmargin.estimators._robust import robust_engine
+from softmargin.losses import Loss, NoLink, TruncatedLogistic
+from softmargin.probability import (
+    bracket,
+    couple,
+    estimable_or_fallback,
+    outward_weights,
+    two_columns,
+    walk_outwards,
+)
+from softmargin.problem import Problem
+from softmargin.solvers import RobustSolution, Solution
+
+__all__ = ["TruncatedLogisticRegression"]
+
+_SCHEMES = (1, 2, 3, None)
+_LEAST = 2 * math.log(2)
+_BRACKETS = 20  # scheme 3 fits the class weights 1/20, .., 19/20
+
+
+class TruncatedLogisticRegression(ExpansionClassifier):
+    """Logistic regression whose loss is capped: rows that cost more than ``level`` have no pull at all.
+
+    Minimises ``C * sum_i s_i min(log(1 + exp(-y_i f(x_i))), level) + Omega``, linear or with a kernel, by dropping the
+    rows beyond the cap and refitting until the set of retained rows repeats, from plain logistic regression. The rows
+    given up are reported in ``outliers_``.
+
+    Parameters
+    ----------
+    level : float, default=2 log 2
+        The cap (t), at least log 2; ``k log 2`` gives up rows whose label has probability below ``2^-k``. inf is
+        logistic regression.
+    scheme : {1, 2, 3, None}, default=3
+        How probabilities are completed where the cap has destroyed them. 1: the score's own where it determines one,
+        plain logistic regression elsewhere (free). 2: fits of several class weights, the first within reach. 3: the
+        weight at which the sign changes, from 19 weights. 1 and 2 need ``level > 2 log 2``. Schemes 2 and 3 cost
+        their further fits, warm-started, in ``fit``; None fits the classifier alone, without ``predict_proba``. The
+        label is always the sign of the score; a probability on the other side of 1/2 is moved to 1/2.
+    init : {"base", "zero"}, default="base"
+        Where the fit starts: plain logistic regression, or the zero score.
+    n_init : int, default=1
+        Number of starts; the others are plain fits to random halves of the rows.
+    C : float, default=1.0
+        Weight of the sum of losses.
+    l1_ratio : float, default=0.0
+        Share of the l1 norm in the penalty.
+    penalty : None, str or penalty, default=None
+        "scad", "mcp" or a penalty object in place of ``l1_ratio``.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves.
+    gamma : float, "scale", "median" or "mean", default="scale"
+        ``rbf`` is ``exp(-gamma |x - x'|^2)``.
+    degree : int, default=3
+        Degree of the "poly" kernel.
+    coef0 : float, default=0.0
+        Constant of the "poly" kernel.
+    n_components : int or None, default=None
+        Number of landmark rows of a Nystroem approximation of the kernel.
+    fit_intercept : bool, default=True
+        Whether to fit an unpenalised intercept.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the sample weights by class.
+    tol : float, default=1e-6
+        Certified optimality gap, relative to the objective, at which to stop.
+    max_iter : int, default=1000
+        Largest number of rounds.
+    random_state : int, RandomState or None, default=None
+        Chooses landmarks and the rows of further starts.
+    n_jobs : int or None, default=None
+        Number of classes fitted at the same time when there are more than two.
+    verbose : int, default=0
+        Print progress.
+
+    Attributes
+    ----------
+    outliers_ : ndarray of bool of shape (n_samples,)
+        The training rows given up (by any one-against-rest fit, with several classes).
+    sample_trust_ : ndarray of shape (n_samples,)
+        ``expit`` of the margin of the label given: below 1/2 the label is not believed, and ``outliers_`` are the rows
+        below ``exp(-level)``.
+    objective_, constant_objective_ : float
+        The objective, and that of giving up the smaller class altogether.
+    status_ : str
+        "ok", or "degenerate" where only rows of one class were retained and the constant classifier is returned.
+    weights_ : ndarray
+        The class weights that schemes 2 and 3 fitted.
+    classes_, coef_, intercept_, dual_coef_, support_, loss_, solution_, n_iter_, n_features_in_
+        As in :class:`MarginClassifier`.
+
+    References
+    ----------
+    Park, S. Y. (2010). Robust penalized logistic regression. PhD thesis, chapters 1-2. Park, Liu (2011). Robust
+    penalized logistic regression with truncated loss functions. Canadian Journal of Statistics 39.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmargin import TruncatedLogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 2))
+    >>> y = X[:, 0] > X[:, 1]
+    >>> wrong = np.argsort(X[:, 0] - X[:, 1])[:10]
+    >>> y[wrong] = True
+    >>> model = TruncatedLogisticRegression(C=10).fit(X, y)
+    >>> bool(model.outliers_[wrong].all())
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        level: float = 2 * math.log(2),
+        scheme: int | None = 3,
+        init: str = "base",
+        n_init: int = 1,
+        C: float = 1.0,
+        l1_ratio: float = 0.0,
+        penalty: Any = None,
+        kernel: Any = None,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_components: int | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.level = level
+        self.scheme = scheme
+        self.init = init
+        self.n_init = n_init
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.penalty = penalty
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _loss(self) -> Loss:
+        return TruncatedLogistic(level=self.level)
+
+    def _engine(self, problem: Problem) -> Any:
+        return robust_engine(self, problem)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._loss()
+        if self.scheme not in _SCHEMES:
+            raise ValueError(f"scheme must be one of {_SCHEMES}; got {self.scheme!r}.")
+        if self.scheme in (1, 2) and self.level <= _LEAST * (1 + 1e-12):
+            raise ValueError(
+                f"scheme={self.scheme} needs level > 2 log 2 = {_LEAST:.6g}: at level={self.level!r} no score "
+                "determines a probability. Use scheme=3 or raise level."
+            )
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
+        super().fit(X, y, sample_weight)
+        # a row is given up where its label's probability is below exp(-level)
+        self.outliers_ = self.sample_trust_ < expit(self.loss_.at)
+        return self
+
+    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
+        super()._fit_binary(data, y)
+        problem, reach = self._problem(data, y), self._loss().estimable
+        if self.scheme is None or math.isinf(self.level):
+            return
+        self.weights_ = np.empty(0)
+        if self.scheme == 2:
+            self.weights_ = outward_weights(reach)
+        elif self.scheme == 3:
+            self.weights_ = np.arange(1, _BRACKETS) / _BRACKETS
+        family = self._family(problem)
+        if self.scheme in (1, 2):
+            family.append(self._base(self.solution_))
+        self._scheme_score = self._scorer(data, np.column_stack([one.coef for one in family]))
+        self._scheme_intercept = np.array([one.intercept for one in family], dtype=data.X.dtype)
+
+    def _family(self, problem: Problem) -> list[Solution]:
+        """The fits of all class weights, each from its neighbour, outwards from the one at hand."""
+        found: dict[int, Solution] = {}
+        order = np.argsort(self.weights_)
+        middle = int(np.searchsorted(self.weights_[order], 0.5))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # extreme weights leave constants, which their signs tell
+            for walk in (order[middle:], order[:middle][::-1]):
+                start = self.solution_
+                for k in walk:
+                    start = self._weighted(problem, float(self.weights_[k]), start)
+                    found[int(k)] = start
+        return [found[k] for k in range(len(self.weights_))]
+
+    def _weighted(self, problem: Problem, weight: float, start: Solution) -> Solution:
+        if weight == 0.5:
+            return self.solution_
+        factors = np.where(problem.y > 0, 2 * (1 - weight), 2 * weight)
+        return self._solve(replace(problem, weights=problem.weights * factors), start)
+
+    @staticmethod
+    def _base(solution: Solution) -> Solution:
+        assert isinstance(solution, RobustSolution)
+        assert solution.base is not None
+        return solution.base
+
+    # -- prediction ----------------------------------------------------------------------------------------------
+
+    def _probability(self, X: Any) -> np.ndarray:
+        scores = self._decision(X)
+        if scores.ndim == 1:
+            return two_columns(self._scheme_probability(X, scores), scores)
+        parts = [one._scheme_probability(X, column) for one, column in zip(self.estimators_, scores.T, strict=True)]
+        return couple(np.column_stack(parts), scores)
+
+    def _scheme_probability(self, X: Any, scores: np.ndarray) -> np.ndarray:
+        scores = np.asarray(scores, dtype=np.float64)
+        if math.isinf(self.level):
+            return expit(scores)
+        family = (self._scheme_score(X) + self._scheme_intercept).astype(np.float64)
+        reach = self._loss().estimable
+        if self.scheme == 1:
+            return estimable_or_fallback(scores, expit(family[:, -1]), reach)
+        if self.scheme == 2:
+            return walk_outwards(family[:, :-1].T, self.weights_, expit(family[:, -1]), reach)
+        return bracket(family).probability
+
+    def _can_estimate_probability(self) -> bool:
+        if self.scheme is None:
+            raise NoLink("scheme=None fits the classifier alone; use scheme=1, 2 or 3 for class probabilities.")
+        return True

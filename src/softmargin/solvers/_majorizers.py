@@ -1,0 +1,107 @@
+"""The convex problem that bounds a nonconvex one, what a loss must promise for it, and the fit that ignores the data.
+
+The promise is checked on a grid of margins before the first fit with a loss: the bound touches where it was made, lies
+above everywhere, and gives a positive weight to rows it has no reason to distrust. A redescending loss whose weight is
+not nonincreasing fails it, and its reweighting loop would indeed climb.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.losses import Loss
+from softmargin.problem import Problem
+
+__all__ = ["Bound", "ConstantFit", "bound_at", "certain_margins", "check_majorizer", "constant_fit"]
+
+Array = NDArray[np.floating[Any]]
+
+_CERTAIN = 1e3  # a margin at which no loss has doubts
+_FAR = 37.0  # a score at which logistic losses vanish beside 1 in double precision
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A convex problem and the constant by which its objective falls short of the bound."""
+
+    problem: Problem
+    constant: float
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether all rows that count belong to one class, so that an intercept would run away."""
+        convex = self.problem
+        if not convex.fit_intercept or convex.tilt is not None:
+            return False
+        counted = convex.y[convex.weights > 0]
+        return len(counted) == 0 or bool(np.all(counted == counted[0]))
+
+    def same_as(self, other: Bound) -> bool:
+        """Whether both are one problem."""
+        mine, yours = self.problem, other.problem
+        if (mine.tilt is None) != (yours.tilt is None) or not np.array_equal(mine.weights, yours.weights):
+            return False
+        return mine.tilt is None or np.array_equal(mine.tilt, yours.tilt)  # type: ignore[arg-type]
+
+
+class ConstantFit(NamedTuple):
+    """The best score that does not depend on x, at a margin that costs the majority nothing."""
+
+    intercept: float
+    objective: float
+
+
+def certain_margins(problem: Problem) -> Array:
+    """Margins at which every row is trusted: bounds made there are the loss's convex relative."""
+    return np.full(len(problem.y), _CERTAIN)
+
+
+def bound_at(problem: Problem, margins: Array) -> Bound:
+    """The convex bound that touches the problem at the given margins."""
+    made = problem.loss.majorize(margins)
+    tilt: Array | None = problem.weights * made.tilt if np.any(made.tilt) else None
+    if problem.tilt is not None:
+        tilt = problem.tilt if tilt is None else tilt + problem.tilt
+    convex = replace(problem, loss=made.loss, weights=problem.weights * made.weights, tilt=tilt)
+    return Bound(convex, float(problem.weights @ made.constant))
+
+
+def constant_fit(problem: Problem) -> ConstantFit:
+    """The cheaper of the two constant classifiers; losses without a flat end cost what they cost far out."""
+    reach = 1.0 if problem.loss.slope(1.0) == 0 else _FAR
+    coef = np.zeros(problem.expansion.shape[1])
+    scores = np.zeros(len(problem.y))
+    costs = {
+        sign * reach: problem.cost(problem.margins_of(scores, sign * reach)) + problem.penalty.value(coef, 0.0)
+        for sign in (-1.0, 1.0)
+    }
+    intercept = min(costs, key=lambda score: costs[score])
+    return ConstantFit(intercept, costs[intercept])
+
+
+@lru_cache(maxsize=256)
+def check_majorizer(loss: Loss) -> None:
+    """Refuse a loss whose majoriser does not keep its promise, with the margin at which it breaks it."""
+    grid = np.concatenate([-np.geomspace(50, 0.1, 24), np.linspace(0, 1.5, 16), [2.0, 5.0, 20.0]])
+    here, there = (part.ravel() for part in np.meshgrid(grid, grid, indexing="ij"))
+    made = loss.majorize(here)
+    truth, bound = np.asarray(loss.value(there)), made.value(there)
+    slack = 1e-8 * (1 + np.abs(truth) + np.abs(made.tilt * there))
+    if np.any(made.weights < 0) or not np.all(np.isfinite(bound)):
+        raise ValueError(f"{loss!r}: majorize must return finite bounds with weights that are not negative.")
+    touches = np.abs(made.value(here) - loss.value(here)) <= slack
+    above = bound >= truth - slack
+    if not (touches.all() and above.all()):
+        worst = int(np.argmin(touches & above))
+        what = "does not touch the loss" if not touches[worst] else f"lies below the loss at margin {there[worst]:.3g}"
+        raise ValueError(
+            f"{loss!r}: the majoriser made at margin {here[worst]:.3g} {what}, so rounds could raise the objective. "
+            "A reweighting loss needs a weight that never increases with the residual."
+        )
+    if not np.all(loss.majorize(np.array([_CERTAIN])).weights > 0):
+        raise ValueError(f"{loss!r}: the weight of a perfectly fitted row must be positive.")

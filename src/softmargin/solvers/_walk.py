@@ -1,0 +1,168 @@
+"""Moving from one convex problem to the next: the place of a majorise-minimise method, and how it travels.
+
+Smooth problems with a ridge keep one geometry and its factors through all rounds, and can take Newton steps of the
+nonconvex problem itself; all others go through whichever engine accepts them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.problem import Problem
+from softmargin.solvers._engine import Engine
+from softmargin.solvers._geometry import KernelGeometry
+from softmargin.solvers._kinked import BOX_QP
+from softmargin.solvers._local_linear import LOCAL_LINEAR
+from softmargin.solvers._newton import NEWTON, Point, geometry_of, march, newton
+from softmargin.solvers._proximal_newton import PROXIMAL_NEWTON
+from softmargin.solvers._signed_step import signed_step
+from softmargin.solvers._solution import Solution
+
+__all__ = ["CONVEX_ENGINES", "ROUNDING", "Walk", "walk_of"]
+
+Array = NDArray[np.floating[Any]]
+
+CONVEX_ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX_QP)
+ROUNDING = 1e-12  # relative rise of an objective that is none
+
+_LEAP = 0.5  # a Newton step may not move scores further than this
+_FINEST = 1e-10  # engines that measure gaps by differences of objectives reach no further
+
+
+class Walk(Protocol):
+    """A place that moves from one convex problem to the next."""
+
+    @property
+    def margins(self) -> Array: ...
+
+    @property
+    def coef(self) -> Array: ...
+
+    @property
+    def penalty(self) -> float: ...
+
+    def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+        """Go to the minimiser of a problem, from nowhere or from a solution of a nearby one."""
+        ...
+
+    def reset(self, problem: Problem) -> None:
+        """Go to zero."""
+        ...
+
+    def minimise(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution:
+        """Go to the minimiser of a problem from here."""
+        ...
+
+    def newton(self, problem: Problem, objective: float) -> bool:
+        """Take a Newton step of a nonconvex problem if that is a step down, and say whether it was."""
+        ...
+
+    def back(self) -> None:
+        """Undo the last move."""
+        ...
+
+
+def walk_of(problem: Problem) -> Walk:
+    for engine in CONVEX_ENGINES:
+        if engine.accepts(problem):
+            return _NewtonWalk(problem) if engine is NEWTON else _EngineWalk(problem, engine)
+    wants = "; ".join(f"{engine.name} needs {engine.needs}" for engine in CONVEX_ENGINES)
+    raise ValueError(f"No solver accepts the bound {problem.loss!r} with {problem.penalty!r}: {wants}.")
+
+
+class _NewtonWalk:
+    """Smooth bounds with a ridge: one geometry serves every round, factors are kept while they serve."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.geometry = geometry_of(problem)
+        self.wide = isinstance(self.geometry, KernelGeometry) and not problem.expansion.is_kernel
+        self.expansion = problem.expansion
+
+    @property
+    def margins(self) -> Array:
+        return self.point.margins
+
+    @property
+    def penalty(self) -> float:
+        return self.point.penalty
+
+    @property
+    def coef(self) -> Array:
+        return self.expansion.transpose(self.point.coef) if self.wide else self.point.coef
+
+    def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+        self.geometry.total = None
+        solution = newton(problem, self.geometry, start, tol, max_iter, verbose)
+        self.point = self.last = Point(problem, self.geometry, solution)
+        return replace(solution, coef=self.coef)
+
+    def reset(self, problem: Problem) -> None:
+        self.geometry.total = None
+        self.point = self.last = Point(problem, self.geometry, None)
+
+    def minimise(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution:
+        self.last, self.point = self.point, self.point.under(problem)
+        n_iter, history = march(self.point, tol, max_iter, max(verbose - 1, 0))
+        return self.point.solution(n_iter, tol, history)
+
+    def newton(self, problem: Problem, objective: float) -> bool:
+        here = self.point.under(problem)
+        here.measure()
+        step = signed_step(self.geometry, here.term.curvature, here.coef, here.g)
+        if step is None or float(np.abs(step.scores + step.intercept).max()) > _LEAP:
+            return False
+        there = here.shifted(step)
+        if there.objective > objective + ROUNDING * (1 + abs(objective)):
+            return False
+        self.last, self.point = self.point, there
+        return True
+
+    def back(self) -> None:
+        self.point = self.last
+
+
+class _EngineWalk:
+    """Bounds with corners, l1 costs or concave penalties: whichever engine takes them."""
+
+    def __init__(self, problem: Problem, engine: Engine) -> None:
+        self.engine = engine
+        self.reset(problem)
+
+    @property
+    def margins(self) -> Array:
+        return self.place[1]
+
+    @property
+    def coef(self) -> Array:
+        return self.place[0].coef
+
+    @property
+    def penalty(self) -> float:
+        return self.place[2]
+
+    def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+        return self._go(problem, start, tol, max_iter, verbose)
+
+    def reset(self, problem: Problem) -> None:
+        n, p = problem.expansion.shape
+        nothing = Solution(np.zeros(p), 0.0, np.zeros(n), np.inf, np.inf, 0, False)
+        self.place = self.last = (nothing, problem.margins_of(np.zeros(n), 0.0), 0.0)
+
+    def minimise(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution:
+        return self._go(problem, self.place[0], tol, max_iter, max(verbose - 1, 0))
+
+    def _go(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+        found = self.engine.run(problem, start, max(tol, _FINEST), max_iter, verbose)
+        penalty = problem.penalty.value(found.coef, problem.expansion.quadratic(found.coef))
+        self.last, self.place = self.place, (found, problem.margins(found.coef, found.intercept), penalty)
+        return found
+
+    def newton(self, problem: Problem, objective: float) -> bool:
+        return False
+
+    def back(self) -> None:
+        self.place = self.last
