@@ -28,7 +28,7 @@ Array = NDArray[np.floating[Any]]
 
 _GRAM_COLUMNS = 2000  # beyond this many columns a Gram matrix costs more than it saves
 _GRAM_PRECISION = 1e-2
-_RESIDUAL_PRECISION = 1e-2
+_RESIDUAL_PRECISION = 1e-1
 _SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
 _POLISHES = 4
 _SWEEPS = 2000
