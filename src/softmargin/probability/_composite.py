@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._kernels.waterfill import fill
 from softmargin.losses import Loss
 
 __all__ = [
@@ -87,23 +88,8 @@ def margin_probability(f: Array, loss: Loss, mix: float) -> Array:
 
 
 def waterfill(A: Array, D: Array) -> Array:
-    """``max(0, (A - mu)/D)`` with ``mu`` such that each row sums to one; ``D`` must be positive.
-
-    Dropping every class below the level raises the level, so the drops are final and at most k rounds are needed.
-    """
-    active = np.ones(A.shape, dtype=bool)
-    weight = 1 / D
-    scaled = A * weight
-    while True:
-        level = ((scaled * active).sum(axis=1) - 1) / (weight * active).sum(axis=1)
-        keep = active & (level[:, None] < A)
-        # rounding must not empty a row: its largest A always stays
-        keep[np.arange(len(A)), np.argmax(np.where(active, A, -np.inf), axis=1)] = True
-        if np.array_equal(keep, active):
-            break
-        active = keep
-    P = np.where(active, np.maximum((A - level[:, None]) * weight, 0), 0)
-    return P / P.sum(axis=1, keepdims=True)
+    """``max(0, (A - mu)/D)`` with ``mu`` such that each row sums to one; ``D`` must be positive."""
+    return fill(np.ascontiguousarray(A, dtype=np.float64), np.ascontiguousarray(D, dtype=np.float64))
 
 
 def minshift(raw: Array) -> Array:

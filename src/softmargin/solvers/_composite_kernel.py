@@ -37,7 +37,7 @@ def solve_kernel(
     k = n_classes
     order = np.argsort(codes, kind="stable")
     d = np.sqrt(weight[order])
-    K = K[np.ix_(order, order)].astype(np.float64, copy=False)
+    K = np.asarray(K[np.ix_(order, order)], dtype=np.float64)
     if intercept == "penalized":
         K += 1
     K *= d
@@ -80,7 +80,7 @@ class _Blocks:
         A = 0.5 * self.K
         A[np.diag_indices_from(A)] += self.lam
         right = self.columns(self.own * self.d) + (self.common * self.d)[:, None]
-        factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+        factor = linalg.cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
         q = linalg.cho_solve(factor, right, check_finite=False)
         b = np.zeros(self.k)
         if free:
@@ -111,9 +111,10 @@ class _Blocks:
             return beta * self.d - self.c * inverse_blocks(alpha * Hd + beta * own_Hd)
 
         N = -self.c * H
-        for part, block in zip(self.parts, blocks, strict=True):
-            N[part, part] += self.k * np.tril(block[0]) @ np.tril(block[0]).T
-        N_factor = linalg.cho_factor(N, lower=True, overwrite_a=True, check_finite=False)
+        for part in self.parts:
+            N[part, part] += self.k * self.c * H[part, part]
+        N[np.diag_indices_from(N)] += self.k
+        N_factor = linalg.cho_factor(N.T, lower=True, overwrite_a=True, check_finite=False)
 
         x = supported(self.common, self.own)
         v: Array = -linalg.cho_solve(N_factor, times_blocks(self.k * self.common * self.d + x), check_finite=False)
@@ -146,9 +147,8 @@ class _Blocks:
         if singular:
             raise np.linalg.LinAlgError("The kernel matrix is not positive semidefinite to working precision; lower C.")
         R, _ = linalg.lapack.dpotri(factor, lower=0, overwrite_c=1)
-        R = R.T  # C order, lower triangle filled
-        upper = np.triu_indices(len(R), 1)
-        R[upper] = R.T[upper]
+        R = np.tril(R.T)  # C order, lower triangle filled
+        R += np.tril(R, -1).T
         H = R * (-self.lam / (1 - self.mix))
         H[np.diag_indices_from(H)] += 1 / (1 - self.mix)
         return R, H

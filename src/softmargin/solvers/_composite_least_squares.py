@@ -149,7 +149,9 @@ class ClassMoments:
     def objective(self, theta: Array, mix: float, lam: float) -> float:
         """The objective on the h scale at rows ``theta_j``."""
         targets = mix * self.counts + (1 - mix) / (self.k - 1) ** 2 * (self.counts.sum() - self.counts)
-        fit = sum(float(t @ (self.matrix(j, mix, lam) @ t)) for j, t in enumerate(theta))
+        fit = (1 - mix) * float(np.sum((theta @ self.total) * theta)) + lam * float(np.sum(self.penalized * theta**2))
+        if mix != 0.5:
+            fit += (2 * mix - 1) * sum(float(t @ (self.gram(j) @ t)) for j, t in enumerate(theta))
         return float(targets.sum()) + fit - 2 * float(np.sum(theta * self.right_sides(mix)))
 
 
@@ -177,7 +179,11 @@ def _solve_half(moments: ClassMoments, lam: float) -> tuple[Array, float]:
 
 def _solve_coupled(moments: ClassMoments, mix: float, lam: float) -> tuple[Array, float]:
     keep = moments.k * moments.m**2 <= _CACHE_ENTRIES
-    inverses = list(moments.inverses(mix, lam)) if keep else None
+    stored = [moments.matrix(j, mix, lam) for j in range(moments.k)] if keep else None
+    inverses = [_inverse(M) for M in stored] if stored is not None else None
+
+    def matrices() -> Iterator[Array]:
+        return iter(stored) if stored is not None else (moments.matrix(j, mix, lam) for j in range(moments.k))
 
     def each() -> Iterator[Array]:
         return iter(inverses) if inverses is not None else moments.inverses(mix, lam)
@@ -192,11 +198,11 @@ def _solve_coupled(moments: ClassMoments, mix: float, lam: float) -> tuple[Array
     rhs = moments.right_sides(mix)
     theta, u = correct(rhs, np.zeros(moments.m))
     for _ in range(2):
-        left = np.stack([moments.matrix(j, mix, lam) @ t for j, t in enumerate(theta)])
+        left = np.stack([M @ t for M, t in zip(matrices(), theta, strict=True)])
+        residual = float(np.abs(rhs + u - left).max())
         change, shift = correct(rhs + u - left, -theta.sum(axis=0))
         theta, u = theta + change, u + shift
-    left = np.stack([moments.matrix(j, mix, lam) @ t for j, t in enumerate(theta)])
-    return theta, float(np.abs(rhs + u - left).max())
+    return theta, residual
 
 
 def leave_one_out(

@@ -89,7 +89,7 @@ def _score(
 ) -> float:
     if criterion == "gcv":
         return fit.gcv
-    known = np.isfinite(fit.scores).all(axis=1)
+    known = np.isfinite(fit.scores[:, 0])  # a row is known as a whole or not at all
     scores, own = fit.scores, codes
     if not known.all():
         scores, own = scores[known], codes[known]
