@@ -42,6 +42,7 @@ def composite_linear(quick: bool) -> Contest:
         ours=lambda: CompositeLeastSquaresClassifier().fit(X, y),
         peers={"LogisticRegression": peer("multicategory", "multinomial", X, y, 1.0)},
         bar=0.1,
+        dream=0.02,
     )
 
 
@@ -54,6 +55,7 @@ def composite_linear_ridge(quick: bool) -> Contest:
         ours=lambda: CompositeLeastSquaresClassifier().fit(X, y),
         peers={"RidgeClassifier": peer("multicategory", "ridge", X, y, 1.0)},
         bar=1.5,
+        dream=0.5,
         note="At mix = 1/2 the argmax is that of ridge regression with alpha = 1 / C.",
     )
 
@@ -67,6 +69,7 @@ def composite_linear_mix(quick: bool) -> Contest:
         ours=lambda: CompositeLeastSquaresClassifier(0.8).fit(X, y),
         peers={"RidgeClassifier": peer("multicategory", "ridge", X, y, 1.0)},
         bar=1.5,
+        dream=0.5,
     )
 
 
@@ -79,6 +82,7 @@ def _kernel(quick: bool, k: int, mix: float) -> Contest:
         ours=lambda: CompositeLeastSquaresClassifier(mix, kernel="rbf", gamma=0.05).fit(X, y),
         peers={"KernelRidge": peer("multicategory", "kernel_ridge", X, indicators, 0.05, 1.0)},
         bar=2.0,
+        dream=1.0,
         runs=3,
     )
 
@@ -112,6 +116,7 @@ def composite_cost_of_classes(quick: bool) -> Contest:
         ours=lambda: fit.fit(*many),
         peers={"softmargin, k = 3": lambda: fit.fit(*few)},
         bar=1.3,
+        dream=1.0,
         runs=3,
     )
 
@@ -125,6 +130,7 @@ def composite_grid(quick: bool) -> Contest:
         ours=lambda: CompositeLeastSquaresClassifier(C="auto").fit(X, y),
         peers={"softmargin, one fit": lambda: CompositeLeastSquaresClassifier().fit(X, y)},
         bar=6.0,
+        dream=3.0,
     )
 
 
@@ -144,6 +150,7 @@ def _crammer_singer(X: np.ndarray, y: np.ndarray, C: float, title: str) -> Conte
         peers={"liblinear": peer("multicategory", "crammer_singer", X, y, C, 1e-4)},
         objective=objective,
         bar=1.0,
+        dream=0.5,
         tolerance=1e-4,
         runs=3,
         note="Ours stops at a certified relative gap of 1e-4; liblinear at its default tolerance.",
@@ -166,6 +173,7 @@ def weston_watkins_rbf(quick: bool) -> Contest:
         ours=lambda: MulticategorySVC("weston_watkins", kernel="rbf", gamma=0.05).fit(X, y),
         peers={"libsvm (one-vs-one)": peer("multicategory", "one_vs_one", X, y, 1.0, 0.05)},
         bar=3.0,
+        dream=1.0,
         note="Different problems: one certified fit of ten functions against 45 pairs.",
     )
 
