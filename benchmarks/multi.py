@@ -2,7 +2,7 @@
 
 Simulated classes are Gaussian clouds around random centres. Crammer-Singer fits have penalised intercepts, as in
 liblinear, and are compared at equal objective. The accuracy table standardises features, tunes ``C`` (and the mix) of
-composite least squares by leave-one-out on the training rows, and the rivals' ``C`` by five-fold cross-validation.
+composite least squares by leave-one-out on the training rows, and the rivals' ``C`` by three-fold cross-validation over 0.01, 0.1, ..., 100.
 """
 
 from __future__ import annotations
@@ -179,21 +179,21 @@ def weston_watkins_rbf(quick: bool) -> Contest:
 
 
 def _splits(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Official split where there is one, else a third held out; at most 2000 training rows."""
+    """Official split where there is one, else a third held out; at most 1000 training rows."""
     data = load(name, encode=True, download=False)
     X, y = np.asarray(data.X, dtype=float), np.asarray(data.y)
     if data.split is not None:
         train, test = np.flatnonzero(data.split == "train"), np.flatnonzero(data.split == "test")
     else:
         train, test = train_test_split(np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=0)
-    if len(train) > 2000:
-        train, _ = train_test_split(train, train_size=2000, stratify=y[train], random_state=0)
+    if len(train) > 1000:
+        train, _ = train_test_split(train, train_size=1000, stratify=y[train], random_state=0)
     return X[train], y[train], X[test], y[test]
 
 
 def _entries(folds: int) -> dict[str, Any]:
-    grid = {"C": np.logspace(-3, 3, 7)}
-    logistic = GridSearchCV(LogisticRegression(max_iter=2000), grid, cv=folds, scoring="neg_log_loss")
+    grid = {"C": np.logspace(-2, 2, 5)}
+    logistic = GridSearchCV(LogisticRegression(max_iter=300), grid, cv=folds, scoring="neg_log_loss")
     return {
         "composite least squares, linear": CompositeLeastSquaresClassifier(C="auto", criterion="log_loss"),
         "composite least squares, rbf": CompositeLeastSquaresClassifier(C="auto", kernel="rbf", criterion="log_loss"),
@@ -213,7 +213,7 @@ def accuracy(quick: bool) -> str:
         except DataNotFound as reason:
             rows.append([name, "absent", str(reason).splitlines()[0], "", "", ""])
             continue
-        folds = min(5, int(np.unique(y, return_counts=True)[1].min()))
+        folds = min(3, int(np.unique(y, return_counts=True)[1].min()))
         for label, model in _entries(folds).items():
             start = time.perf_counter()
             with warnings.catch_warnings():
@@ -224,6 +224,8 @@ def accuracy(quick: bool) -> str:
             if hasattr(fitted, "predict_proba"):
                 P = np.clip(fitted.predict_proba(X_new), 1 / (2 * len(y)), None)
                 loss = float(log_loss(y_new, P / P.sum(axis=1, keepdims=True), labels=fitted.classes_))
-            rows.append([name, f"{len(y)} x {X.shape[1]}", label, float(fitted.score(X_new, y_new)), loss, seconds])
+            rows.append(
+                [name, f"{len(y)} x {X.shape[1]}", label, float(np.mean(fitted.predict(X_new) == y_new)), loss, seconds]
+            )
     note = "Probabilities are floored at 1 / (2 n) for the log loss, all methods alike. Seconds include tuning.\n\n"
     return note + markdown_table(["data", "training rows", "method", "accuracy", "log loss", "seconds"], rows)
