@@ -1,7 +1,7 @@
 """Multicategory machines: all classes at once against one-vs-rest, one-vs-one and multinomial fits.
 
 Simulated classes are Gaussian clouds around random centres. Crammer-Singer fits have penalised intercepts, as in
-liblinear, and are compared at equal objective. The accuracy table standardises features; composite least squares chooses
+liblinear, and are compared at equal objective. The table standardises features; composite least squares chooses
 ``C`` by leave-one-out on the training rows, multinomial logistic regression and SVC by three-fold cross-validation over
 0.01, 0.1, ..., 100.
 """
