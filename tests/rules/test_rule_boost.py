@@ -245,3 +245,19 @@ def test_ten_rules_read_a_tumour_as_well_as_a_forest_of_stumps():
     ours = cross_val_score(RuleBoostClassifier(n_rules=10), X, y, cv=5).mean()
     theirs = cross_val_score(AdaBoostClassifier(n_estimators=10, random_state=0), X, y, cv=5).mean()
     assert ours > theirs - 0.02
+
+
+def test_l1_drops_rules_and_satisfies_the_lasso_conditions():
+    X, y = noisy(400, noise=2.0)
+    full = RuleBoostClassifier(n_rules=30).fit(X, y)
+    sparse = RuleBoostClassifier(n_rules=30, l1=8.0).fit(X, y)
+    assert 0 < len(sparse.rule_list_) < len(full.rule_list_)
+    assert set(sparse.rule_list_) <= set(full.rule_list_)
+    signs = np.where(y == "yes", 1.0, -1.0)
+    gradient = signs * sparse.loss_.slope(signs * sparse.decision_function(X))
+    kept = cover(sparse.rule_list_, sparse._prediction_set(X)).transpose(gradient)
+    np.testing.assert_allclose(kept, -8.0 * np.sign(sparse.coef_[0]), rtol=1e-4)
+    dropped = cover(full.rule_list_, full._prediction_set(X)).transpose(gradient)
+    assert np.abs(dropped).max() <= 8.0 * (1 + 1e-4)
+    three = RuleBoostClassifier(n_rules=10, l1=2.0).fit(*load_iris(return_X_y=True))
+    assert three.coef_.shape == (3, len(three.rule_list_))

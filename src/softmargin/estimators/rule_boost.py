@@ -22,7 +22,7 @@ from softmargin.estimators._surrogates import TUNINGS, choose_loss, surrogates
 from softmargin.expansions import BinnedTable, Rule, RuleColumns, Table, cover, needs_table
 from softmargin.losses import Loss, NoLink
 from softmargin.losses._base import require
-from softmargin.solvers import SEARCHES, UPDATES, BoostedRules, Plan, RuleSearch, Solution, boost
+from softmargin.solvers import SEARCHES, UPDATES, BoostedRules, Plan, RuleSearch, Solution, boost, prune
 
 __all__ = ["RuleBoostClassifier"]
 
@@ -57,9 +57,10 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         Include the empty rule.
     learning_rate : float, default=1.0
         Multiplies every step; below 1 the last refit is left out.
-    smoothing : float, default=0.5
-        Weight of two pseudo-examples per rule, one right and one wrong, which keeps coefficients finite where rules
-        separate the classes. 0 is the plain algorithm, which falls back to 0.5 with a ``SeparableWarning``.
+    smoothing : float, default=30.0
+        Weight of two pseudo-examples per rule, one right and one wrong: the prior on coefficients, like a ridge, and
+        finite even where rules separate the classes. The default did well over the small sets of the benchmarks; 0.5
+        is Laplace's; 0 is the plain algorithm, which falls back to 0.5 with a ``SeparableWarning``.
     l1 : float, default=0.0
         Penalty on the absolute coefficients in a last refit, which drops rules; in units of the sum of losses.
     tuning : {"cv", "F*", "F", "E"}, default="cv"
@@ -124,7 +125,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         max_bins: int = 64,
         fit_intercept: bool = True,
         learning_rate: float = 1.0,
-        smoothing: float = 0.5,
+        smoothing: float = 30.0,
         l1: float = 0.0,
         tuning: str = "cv",
         early_stopping: bool = False,
@@ -234,6 +235,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         watch = None if held is None else lambda model: held.worse(model, binned)
         model = boost(search, bag, y, weight, self._plan(), prefer=prefer, watch=watch)
         self._store(model, binned, held)
+        if self.l1 > 0 and self.rule_list_:
+            self._prune(table, y, weight)
         self._describe(data)
 
     def _plan(self) -> Plan:
@@ -282,6 +285,17 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
             history=model.risks[: stage + 1],
             status=model.stopped,
         )
+
+    def _prune(self, table: Table, y: np.ndarray, weight: np.ndarray) -> None:
+        columns = cover(self.rule_list_, table)
+        options = {"fit_intercept": self.fit_intercept, "tol": max(float(self.tol), 1e-10)}
+        solutions = prune(columns, self.loss_, y, weight, float(self.l1), **options)
+        coef = np.stack([solution.coef for solution in solutions])
+        kept = np.flatnonzero(np.any(coef != 0, axis=0))
+        self.coef_, self.intercept_ = coef[:, kept], np.array([solution.intercept for solution in solutions])
+        self.rule_list_ = [self.rule_list_[t] for t in kept]
+        self._stages = [self._stages[0], (self.intercept_, self.coef_)]
+        self.solution_ = solutions[0] if len(solutions) == 1 else solutions
 
     # -- predicting ----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from softmargin.solvers._majorize import INITS, RobustSolution, majorizer
 from softmargin.solvers._majorizers import constant_fit
 from softmargin.solvers._psi import PsiSolution, solve_psi
 from softmargin.solvers._rule_boost import UPDATES, BoostedRules, Plan, boost
+from softmargin.solvers._rule_pruning import prune
 from softmargin.solvers._rule_search import SEARCHES, RuleSearch
 from softmargin.solvers._solution import Solution
 from softmargin.solvers._solve import ENGINES, solve
@@ -35,6 +36,7 @@ __all__ = [
     "correct",
     "leverage",
     "majorizer",
+    "prune",
     "solve",
     "solve_bounded",
     "solve_box_qp",
