@@ -7,31 +7,38 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from softmargin import MarginClassifier, audit_labels
+from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression, audit_labels
 from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
 from softmargin.plots._style import INK, SOFT, class_colour, clean, pyplot
 
 __all__ = ["SECTION"]
 
-LOSSES = ("logistic", "coherence", "huberized_hinge")
+
+def judges() -> dict[str, Any]:
+    return {
+        "logistic": MarginClassifier(loss="logistic", C=0.02),
+        "RobustSVC, Welsch": RobustSVC(loss="welsch", sigma=1.5, C=0.02),
+        "truncated logistic": TruncatedLogisticRegression(C=0.02),
+        "logistic, rbf kernel": MarginClassifier(loss="logistic", C=0.5, kernel="rbf"),
+    }
 
 
-def audit(loss: str) -> Any:
+def audit(judge: Any) -> Any:
     data = patients()
-    return audit_labels(MarginClassifier(loss=loss, C=0.02), data.X, data.y, n_repeats=3, random_state=0)
+    return audit_labels(judge, data.X, data.y, n_repeats=3, random_state=0)
 
 
 def show(stage: Stage) -> None:
     data = patients()
-    reports = {loss: audit(loss) for loss in LOSSES}
+    reports = {name: audit(judge) for name, judge in judges().items()}
     checks = sorted({10, 20, 40, int(data.wrong.sum()), 80})
     rows = []
-    for loss, report in reports.items():
+    for name, report in reports.items():
         hit = data.wrong[report["row"]]
         found = [f"{hit[:k].mean():.0%} / {hit[:k].sum() / data.wrong.sum():.0%}" for k in checks]
-        rows.append([loss, roc_auc_score(hit, -report["trust"]), *found])
-    columns = ["loss", "AUC", *(f"first {k}" for k in checks)]
+        rows.append([name, roc_auc_score(hit, -report["trust"]), *found])
+    columns = ["judged by", "AUC", *(f"first {k}" for k in checks)]
     caption = (
         f"precision / recall among the least trusted rows; {data.wrong.sum()} of {len(data.y)} labels were flipped"
     )
@@ -52,7 +59,7 @@ def show(stage: Stage) -> None:
         "Left: trust in the flipped and in the other labels. Right: share of the flipped labels found as more rows are "
         "checked, least trusted first.",
     )
-    stage.code(audit)
+    stage.code(judges, audit)
 
 
 def _picture(reports: dict[str, Any]) -> Any:
@@ -71,11 +78,9 @@ def _picture(reports: dict[str, Any]) -> Any:
     )
     clean(left).set(xlabel="trust in the label", ylabel="rows")
     left.legend(frameon=False, fontsize=9, loc="upper left")
-    for number, (loss, table) in enumerate(reports.items()):
+    for number, (name, table) in enumerate(reports.items()):
         found = np.cumsum(data.wrong[table["row"]]) / data.wrong.sum()
-        right.plot(
-            np.arange(1, len(found) + 1), found, color=class_colour(number), lw=1.7, label=loss.replace("_", " ")
-        )
+        right.plot(np.arange(1, len(found) + 1), found, color=class_colour(number), lw=1.7, label=name)
     best = np.minimum(np.arange(len(data.y) + 1) / data.wrong.sum(), 1)
     right.plot(np.arange(len(data.y) + 1), best, color=INK, lw=1, ls="--", label="perfect")
     right.plot([0, len(data.y)], [0, 1], color=SOFT, lw=0.8, ls=":", label="at random")
