@@ -30,6 +30,9 @@ from softmargin.losses._piecewise import SquaredHinge
 __all__ = ["HalfQuadratic"]
 
 
+_ORDINARY = (1e-100, 1e100)  # scales whose squares are ordinary numbers
+
+
 class HalfQuadratic(Loss):
     """What the redescending losses share; each supplies four functions of ``z = (s / sigma)^2``.
 
@@ -92,6 +95,8 @@ class HalfQuadratic(Loss):
         return np.where(u < 1, 2 * self._bent(self._z(residual), self._weight(residual)), 0)
 
     def _cost(self, residual: Array, z: Array) -> Array:
+        if _ORDINARY[0] < self.sigma < _ORDINARY[1] and residual.dtype == np.float64:
+            return (self.sigma * self.sigma) * self._scaled(z, residual / self.sigma)
         # Each branch is used where it neither overflows nor cancels: sigma^2 may be infinite, s^2 may be too.
         near = np.square(residual) * self._ratio(np.minimum(z, 1))
         if math.isinf(self.sigma):

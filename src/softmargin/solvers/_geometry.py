@@ -43,6 +43,10 @@ class Step(NamedTuple):
     intercept: float
     scores: Array
 
+    def scaled(self, factor: float) -> Step:
+        """The same direction, ``factor`` times as far."""
+        return Step(factor * self.coef, factor * self.intercept, factor * self.scores)
+
 
 class Geometry(Protocol):
     """The questions Newton's method asks."""
@@ -167,24 +171,26 @@ class KernelGeometry:
 
     def factor(self, W: Array) -> None:
         self.active, self.total = np.flatnonzero(W), float(W.sum())
+        self.patience = 0.3 if len(self.active) ** 3 > _CHEAP else 0.0
         self.root = np.sqrt(W[self.active])
         B = np.array(self.K if len(self.active) == self.size else self.K[np.ix_(self.active, self.active)], np.float64)
+        image = B @ W[self.active] if self.fit_intercept else None
         B *= self.root[:, None]
         B *= self.root / self.ridge
         B[np.diag_indices_from(B)] += 1.0
         self.cholesky = _cholesky(B)
-        if self.fit_intercept:
-            self.shadow = self._solve(W, self.scores(W))
+        if image is not None:
+            self.shadow = self._solve(W, image)
 
     def _solve(self, r: Array, image: Array) -> Array:
-        """``(ridge I + W K)^(-1) r``, given ``image = K r``."""
+        """``(ridge I + W K)^(-1) r``, given ``image = K r`` on the rows with curvature."""
         out = r.copy()
-        inner = image[self.active] * self.root / self.ridge
+        inner = image * self.root / self.ridge
         out[self.active] -= self.root * linalg.cho_solve(self.cholesky, inner, check_finite=False)
         return out / self.ridge
 
     def step(self, coef: Array, g: Array, gap: float) -> Step:
-        dcoef, dintercept = -self._solve(self.residual, self.image), 0.0
+        dcoef, dintercept = -self._solve(self.residual, self.image[self.active]), 0.0
         total = float(self.shadow.sum()) if self.fit_intercept else 0.0
         if total > 0:
             dintercept = (float(coef.sum()) + float(dcoef.sum())) / total

@@ -41,7 +41,9 @@ Array = NDArray[np.floating[Any]]
 INITS = ("base", "zero", "anneal")
 
 _NEAR = 0.05  # a round that moves scores by less than this hands over to Newton steps on the loss itself
-_EXACT = 1e-2  # a bound is minimised to this fraction of what the last round gained
+_EXACT, _HASTY = 1e-2, 0.3  # a bound is minimised to this fraction of what the last round gained
+_FIRST = 1e-4  # what the first round is expected to gain, in units of the objective
+_EXACT_ROUNDS = 2  # rounds that decide which minimum is found; with very many rows haste finds the same after them
 _TINY = 1e-300
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
 
@@ -117,11 +119,11 @@ def _descend(
     problem: Problem, walk: Walk, tol: float, max_iter: int, verbose: int, bound: Bound | None = None
 ) -> RobustSolution:
     """Bounds and Newton steps from where the walk stands, which is the minimiser of ``bound`` if one is given."""
-    objective = problem.cost(walk.margins) + walk.penalty
-    history, drop, accuracy, near, settled = [objective], np.inf, tol, False, False
+    objective, smooth = walk.value(problem), problem.loss.smooth
+    history, drop, accuracy, near, settled = [objective], _FIRST * abs(objective), tol, False, False
     for n_iter in range(1, max_iter + 1):
-        before = walk.margins
-        if not (near and walk.newton(problem, objective)):
+        before, eager = walk.margins, smooth and walk.tall and n_iter > _EXACT_ROUNDS
+        if not ((near or eager) and walk.newton(problem, objective)):
             last, bound = bound, bound_at(problem, walk.margins)
             if bound.degenerate:
                 return _degenerate(problem, history, n_iter)
@@ -129,9 +131,12 @@ def _descend(
             if repeats and accuracy <= tol:
                 settled = True
                 break
-            accuracy = tol**2 if repeats or np.isinf(drop) else max(tol**2, _EXACT * drop / max(abs(objective), _TINY))
-            walk.minimise(bound.problem, accuracy, max_iter, verbose)
-        value = problem.cost(walk.margins) + walk.penalty
+            share = (_HASTY if eager else _EXACT) * drop / max(abs(objective), _TINY)
+            accuracy = tol**2 if repeats else max(tol**2, share)
+            walk.minimise(bound.problem, objective - bound.constant, accuracy, max_iter, verbose)
+        value = walk.value(problem)
+        if eager:
+            value = walk.stretch(problem, value)
         if value > objective + ROUNDING * (1 + abs(objective)):
             walk.back()
             break
@@ -140,7 +145,7 @@ def _descend(
         moved = float(np.abs(walk.margins - before).max(initial=0.0)) / (1 + float(np.abs(before).max(initial=0.0)))
         if verbose:
             print(f"majorise round {n_iter}: objective {objective:.12g}, scores moved by {moved:.3g}")
-        near = problem.loss.smooth and moved <= _NEAR
+        near = smooth and moved <= _NEAR
         if moved <= tol:
             settled = True
             break
@@ -154,11 +159,11 @@ def _certified(
     bound = bound_at(problem, walk.margins)
     if bound.degenerate:
         return _degenerate(problem, history, n_iter)
-    above = problem.cost(walk.margins) + walk.penalty
-    found = walk.minimise(bound.problem, tol, max_iter, 0)
-    objective = problem.cost(walk.margins) + walk.penalty
+    above = walk.value(problem)
+    found = walk.minimise(bound.problem, above - bound.constant, tol, max_iter, 0)
+    objective = walk.value(problem)
     scale = max(abs(objective), abs(walk.penalty), _TINY)
-    gap = found.gap + max(above - (bound.problem.cost(walk.margins) + walk.penalty + bound.constant), 0.0) / scale
+    gap = found.gap + max(above - (walk.value(bound.problem) + bound.constant), 0.0) / scale
     history.append(objective)
     parts = {field.name: getattr(found, field.name) for field in fields(Solution)}
     parts |= {"coef": walk.coef, "objective": objective, "gap": gap, "n_iter": n_iter, "history": history}

@@ -157,11 +157,10 @@ class Point:
         self.term = DataTerm(problem, self.margins)
         self.value()
 
-    def under(self, problem: Problem) -> Point:
-        """The same place under another loss, other weights or tilts; nothing is multiplied again."""
+    def under(self, problem: Problem, objective: float) -> Point:
+        """The same place under another loss, other weights or tilts, where the objective is known."""
         other = copy(self)
-        other.problem, other.term = problem, DataTerm(problem, self.margins)
-        other.value()
+        other.problem, other.term, other.objective = problem, DataTerm(problem, self.margins), objective
         return other
 
     def shifted(self, step: Step) -> Point:

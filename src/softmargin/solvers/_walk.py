@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softmargin.problem import Problem
 from softmargin.solvers._engine import Engine
-from softmargin.solvers._geometry import KernelGeometry
+from softmargin.solvers._geometry import FeatureGeometry, KernelGeometry, Step
 from softmargin.solvers._kinked import BOX_QP
 from softmargin.solvers._local_linear import LOCAL_LINEAR
 from softmargin.solvers._newton import NEWTON, Point, geometry_of, march, newton
@@ -29,7 +29,8 @@ Array = NDArray[np.floating[Any]]
 CONVEX_ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX_QP)
 ROUNDING = 1e-12  # relative rise of an objective that is none
 
-_LEAP = 0.5  # a Newton step may not move scores further than this
+_LEAP = 0.5  # a Newton step may not move scores further than this, relative to the largest
+_HALVINGS, _DOUBLINGS = 4, 6
 _FINEST = 1e-10  # engines that measure gaps by differences of objectives reach no further
 
 
@@ -45,6 +46,11 @@ class Walk(Protocol):
     @property
     def penalty(self) -> float: ...
 
+    @property
+    def tall(self) -> bool:
+        """Whether rows are so many, and columns so few, that a pass over the data is what counts."""
+        ...
+
     def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
         """Go to the minimiser of a problem, from nowhere or from a solution of a nearby one."""
         ...
@@ -53,12 +59,20 @@ class Walk(Protocol):
         """Go to zero."""
         ...
 
-    def minimise(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution:
-        """Go to the minimiser of a problem from here."""
+    def minimise(self, problem: Problem, objective: float, tol: float, max_iter: int, verbose: int) -> Solution:
+        """Go to the minimiser of a problem from here, where its objective is known."""
+        ...
+
+    def value(self, problem: Problem) -> float:
+        """The objective of a problem here."""
         ...
 
     def newton(self, problem: Problem, objective: float) -> bool:
         """Take a Newton step of a nonconvex problem if that is a step down, and say whether it was."""
+        ...
+
+    def stretch(self, problem: Problem, objective: float) -> float:
+        """Go on in the direction of the last move while the objective falls, and return it."""
         ...
 
     def back(self) -> None:
@@ -104,22 +118,46 @@ class _NewtonWalk:
         self.geometry.total = None
         self.point = self.last = Point(problem, self.geometry, None)
 
-    def minimise(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution:
-        self.last, self.point = self.point, self.point.under(problem)
+    def value(self, problem: Problem) -> float:
+        return self.point.objective if self.point.problem is problem else problem.cost(self.margins) + self.penalty
+
+    def minimise(self, problem: Problem, objective: float, tol: float, max_iter: int, verbose: int) -> Solution:
+        self.last, self.point = self.point, self.point.under(problem, objective)
         n_iter, history = march(self.point, tol, max_iter, max(verbose - 1, 0))
         return self.point.solution(n_iter, tol, history)
 
     def newton(self, problem: Problem, objective: float) -> bool:
-        here = self.point.under(problem)
+        here = self.point.under(problem, objective)
+        curvature = here.term.curvature
         here.measure()
-        step = signed_step(self.geometry, here.term.curvature, here.coef, here.g)
-        if step is None or float(np.abs(step.scores + step.intercept).max()) > _LEAP:
+        step = signed_step(self.geometry, curvature, here.coef, here.g)
+        if step is None:
             return False
-        there = here.shifted(step)
-        if there.objective > objective + ROUNDING * (1 + abs(objective)):
+        reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))
+        if reach > _LEAP:
             return False
-        self.last, self.point = self.point, there
-        return True
+        for _ in range(_HALVINGS if self.tall else 1):
+            there = here.shifted(step)
+            if there.objective <= objective + ROUNDING * (1 + abs(objective)):
+                self.last, self.point = self.point, there
+                return True
+            step = step.scaled(0.5)
+        return False
+
+    @property
+    def tall(self) -> bool:
+        return isinstance(self.geometry, FeatureGeometry) and len(self.point.margins) >= self.geometry.many
+
+    def stretch(self, problem: Problem, objective: float) -> float:
+        here, before = self.point.under(problem, objective), self.last
+        step = Step(here.coef - before.coef, here.intercept - before.intercept, here.scores - before.scores)
+        for _ in range(_DOUBLINGS):
+            there = here.shifted(step)
+            if there.objective >= objective:
+                break
+            here, objective, step = there, there.objective, step.scaled(2.0)
+        self.point = here
+        return objective
 
     def back(self) -> None:
         self.point = self.last
@@ -152,7 +190,10 @@ class _EngineWalk:
         nothing = Solution(np.zeros(p), 0.0, np.zeros(n), np.inf, np.inf, 0, False)
         self.place = self.last = (nothing, problem.margins_of(np.zeros(n), 0.0), 0.0)
 
-    def minimise(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution:
+    def value(self, problem: Problem) -> float:
+        return problem.cost(self.margins) + self.penalty
+
+    def minimise(self, problem: Problem, objective: float, tol: float, max_iter: int, verbose: int) -> Solution:
         return self._go(problem, self.place[0], tol, max_iter, max(verbose - 1, 0))
 
     def _go(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
@@ -163,6 +204,13 @@ class _EngineWalk:
 
     def newton(self, problem: Problem, objective: float) -> bool:
         return False
+
+    @property
+    def tall(self) -> bool:
+        return False
+
+    def stretch(self, problem: Problem, objective: float) -> float:
+        return objective
 
     def back(self) -> None:
         self.place = self.last
