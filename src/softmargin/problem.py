@@ -95,6 +95,20 @@ class Problem:
         score = scores + intercept
         return self.y * (score if self.offset is None else score + self.offset)
 
+    def response(self, rows: slice, scores: Array, intercept: float) -> Array:
+        """The derivative of the data part in the score of some rows."""
+        y = self.y[rows]
+        margins = scores + intercept
+        if self.offset is not None:
+            margins += self.offset[rows]
+        margins *= y
+        slope = self.loss.slope(margins)
+        slope *= self.weights[rows]
+        if self.tilt is not None:
+            slope += self.tilt[rows]
+        slope *= y
+        return slope
+
     def cost(self, margins: Array) -> float:
         """The data part of the objective."""
         total = float(self.weights @ self.loss.value(margins))

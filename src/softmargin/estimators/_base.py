@@ -45,7 +45,7 @@ class TrainingSet:
 
     def signs(self, positive: int = 1) -> np.ndarray:
         """+1 for the class of code ``positive``, -1 for all others, in the dtype of ``X``."""
-        return np.where(self.codes == positive, 1, -1).astype(self.X.dtype)
+        return np.where(self.codes == positive, self.X.dtype.type(1), self.X.dtype.type(-1))
 
     def expand(self, values: np.ndarray, fill: float) -> np.ndarray:
         """Per-row results for all rows given to ``fit``, ``fill`` where the weight was zero."""
@@ -54,6 +54,18 @@ class TrainingSet:
         full = np.full(self.n_rows, fill, dtype=np.asarray(values).dtype)
         full[self.rows] = values
         return full
+
+
+def _encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes, checked, and the code of each label; two numbers are told apart without sorting."""
+    if y.dtype.kind in "biuf":
+        ends = np.array([y.min(), y.max()])
+        upper = y == ends[1]
+        if ends[0] != ends[1] and np.all(upper | (y == ends[0])):
+            check_classification_targets(ends)
+            return ends, upper.astype(np.intp)
+    check_classification_targets(y)
+    return np.unique(y, return_inverse=True)
 
 
 def _has_probability(estimator: ClassifierBase) -> bool:
@@ -127,24 +139,26 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
 
     def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         X, y = self._validate(X, y=y)
-        check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not np.any(weight > 0):
             raise ValueError(
                 "sample_weight is zero for every row; at least one row of each class needs a positive weight."
             )
         rows = np.flatnonzero(weight > 0)
-        if len(rows) < X.shape[0]:
-            X = self._take_rows(X, rows)
-        n_rows, y, weight = len(weight), y[rows], weight[rows]
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        n_rows = len(weight)
+        if len(rows) < n_rows:
+            check_classification_targets(y)
+            X, y, weight = self._take_rows(X, rows), y[rows], weight[rows]
+        self.classes_, codes = _encode(y)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y has one class only ({self.classes_[0]!r}, among rows of positive weight); "
                 "a classifier needs at least two classes."
             )
-        by_class = self._class_weights(codes, weight)
-        return TrainingSet(X, codes, weight * by_class[codes], weight, rows, n_rows)
+        counts = weight
+        if getattr(self, "class_weight", None) is not None:
+            weight = counts * self._class_weights(codes, counts)[codes]
+        return TrainingSet(X, codes, weight, counts, rows, n_rows)
 
     def _class_weights(self, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The weight of each class; "balanced" counts a row of weight two as two rows."""

@@ -13,9 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Expansion", "row_blocks"]
+__all__ = ["Expansion", "Response", "row_blocks"]
 
 Array = NDArray[np.floating[Any]]
+Response = Callable[[slice, Array], Array]  # from some rows and their scores to a number for each
 
 _BLOCK_BYTES = 1 << 21  # a block and its scaled copy stay in the second-level cache
 
@@ -40,6 +41,10 @@ class Expansion(Protocol):
 
     def transpose(self, r: Array) -> Array:
         """``Phi' r``."""
+        ...
+
+    def sweep(self, coef: Array, respond: Response) -> tuple[Array, float]:
+        """``Phi' r`` and ``1' r`` for the responses ``r`` to the scores ``Phi coef``, reading dense features once."""
         ...
 
     def gram(self, weights: Array) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softmargin.expansions._base import Array, row_blocks
+from softmargin.expansions._base import Array, Response, row_blocks
 
 __all__ = ["DenseFeatures", "LinearScore", "SparseFeatures"]
 
@@ -53,6 +53,10 @@ class _Features:
     def transpose(self, r: Array) -> Array:
         return np.asarray(self.X.T @ r.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
 
+    def sweep(self, coef: Array, respond: Response) -> tuple[Array, float]:
+        r = respond(slice(0, self.shape[0]), self.apply(coef))
+        return self.transpose(r), float(r.sum())
+
     def quadratic(self, coef: Array) -> float:
         return float(coef @ coef)
 
@@ -67,6 +71,17 @@ class DenseFeatures(_Features):
         self.X = np.asarray(X)
         if self.X.ndim != 2:
             raise ValueError(f"X must have two dimensions; got {self.X.ndim}.")
+
+    def sweep(self, coef: Array, respond: Response) -> tuple[Array, float]:
+        n, p = self.shape
+        image, total = np.zeros(p), 0.0
+        coef = coef.astype(self.dtype, copy=False)
+        for rows in row_blocks(n, 2 * p * self.X.itemsize):
+            block = self.X[rows]
+            r = respond(rows, (block @ coef).astype(np.float64, copy=False))
+            image += block.T @ r.astype(self.dtype, copy=False)
+            total += float(r.sum())
+        return image, total
 
     def gram(self, weights: Array) -> Array:
         return self.moments(weights)[0]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from softmargin.expansions._base import Array
+from softmargin.expansions._base import Array, Response
 from softmargin.expansions._features import DenseFeatures
 from softmargin.expansions._kernel import Kernel
 
@@ -103,6 +103,9 @@ class KernelColumns:
 
     def transpose(self, r: Array) -> Array:
         return self.apply(r)
+
+    def sweep(self, coef: Array, respond: Response) -> tuple[Array, float]:
+        return DenseFeatures(self.K).sweep(coef, respond)
 
     def gram(self, weights: Array) -> Array:
         return DenseFeatures(self.K).gram(weights)

@@ -58,8 +58,8 @@ class ConjugateGeometry(FeatureGeometry):
             residual -= length * image
         return Step(solution[:-1], float(solution[-1]), scores)
 
-    def take(self, rows: Rows) -> ConjugateGeometry:
-        return ConjugateGeometry(self.expansion.take(rows), self.ridge, self.fit_intercept)
+    def take(self, rows: Rows, expansion: Expansion) -> ConjugateGeometry:
+        return ConjugateGeometry(expansion, self.ridge, self.fit_intercept)
 
     def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
         return coef

@@ -55,6 +55,7 @@ class Geometry(Protocol):
     many: int  # the number of rows from where a fit on one row in ``share`` pays as a start
     share: int
     total: float | None  # the sum of the curvatures that were factored, None before
+    seen: object  # whose residual is kept
     reach: float  # the squared norm of a typical row in units of the ridge; 0 where huge weights do no harm
     patience: float  # a stale factor is kept while each step brings the gap below this fraction of the last
 
@@ -82,8 +83,8 @@ class Geometry(Protocol):
         """The direction from the point certified last, to an accuracy worth its relative gap."""
         ...
 
-    def take(self, rows: Rows) -> Geometry:
-        """The geometry of some of the rows."""
+    def take(self, rows: Rows, expansion: Expansion) -> Geometry:
+        """The geometry of some of the rows, whose expansion is given."""
         ...
 
     def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
@@ -100,6 +101,7 @@ class FeatureGeometry:
         self.expansion, self.ridge, self.fit_intercept = expansion, ridge, fit_intercept
         self.size = expansion.shape[1]
         self.total: float | None = None
+        self.seen: object = None
         self.many = max(20_000, 100 * self.size)
         self.patience = 0.02 if expansion.shape[0] * self.size**2 > _CHEAP else 0.0
 
@@ -125,14 +127,19 @@ class FeatureGeometry:
         self.bend = self.total - float(self.border @ self.shadow)
 
     def step(self, coef: Array, g: Array, gap: float) -> Step:
-        dcoef, dintercept = -linalg.cho_solve(self.cholesky, self.residual, check_finite=False), 0.0
-        if self.fit_intercept and self.bend > 0:
-            dintercept = -(float(g.sum()) + float(self.border @ dcoef)) / self.bend
-            dcoef -= dintercept * self.shadow
+        dcoef, dintercept = self.solve(-self.residual, -float(g.sum()))
         return Step(dcoef, dintercept, self.expansion.apply(dcoef))
 
-    def take(self, rows: Rows) -> FeatureGeometry:
-        return FeatureGeometry(self.expansion.take(rows), self.ridge, self.fit_intercept)
+    def solve(self, r: Array, total: float) -> tuple[Array, float]:
+        """The factored Hessian's inverse times a vector for the coefficients and a number for the intercept."""
+        dcoef = linalg.cho_solve(self.cholesky, r, check_finite=False)
+        if not self.fit_intercept or self.bend <= 0:
+            return dcoef, 0.0
+        dintercept = (total - float(self.border @ dcoef)) / self.bend
+        return dcoef - dintercept * self.shadow, dintercept
+
+    def take(self, rows: Rows, expansion: Expansion) -> FeatureGeometry:
+        return FeatureGeometry(expansion, self.ridge, self.fit_intercept)
 
     def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
         if isinstance(part, FeatureGeometry):
@@ -150,6 +157,7 @@ class KernelGeometry:
         self.K, self.ridge, self.fit_intercept = K, ridge, fit_intercept
         self.size = len(K)
         self.total: float | None = None
+        self.seen: object = None
         self.reach = float(np.diagonal(K).mean()) / ridge
         self.patience = 0.3 if self.size**3 > _CHEAP else 0.0
 
@@ -197,7 +205,7 @@ class KernelGeometry:
             dcoef -= dintercept * self.shadow
         return Step(dcoef, dintercept, self.scores(dcoef))
 
-    def take(self, rows: Rows) -> KernelGeometry:
+    def take(self, rows: Rows, expansion: Expansion) -> KernelGeometry:
         return KernelGeometry(self.K[np.ix_(rows, rows)], self.ridge, self.fit_intercept)
 
     def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:

@@ -26,6 +26,7 @@ from softmargin.solvers._engine import Engine
 from softmargin.solvers._geometry import FeatureGeometry, Geometry, KernelGeometry, Step
 from softmargin.solvers._line import Ray, center, descend
 from softmargin.solvers._solution import Solution
+from softmargin.solvers._tall import glide
 
 __all__ = ["NEWTON", "Point", "geometry_of", "march", "newton"]
 
@@ -67,10 +68,13 @@ def newton(
     """Newton's method on all rows, from the same on a part of them where there are many."""
     if start is None and len(problem.y) >= geometry.many:
         rows, times = _sample(problem.y, geometry.share)
-        part, small = geometry.take(rows), problem.take(rows, times)
+        small = problem.take(rows, times)
+        part = geometry.take(rows, small.expansion)
         start = newton(small, part, None, max(tol, _ROUGH), max_iter, verbose)
         part.factor(small.evaluate(small.margins_of(part.scores(start.coef), start.intercept)).curvature)
         start.coef = geometry.lift(part, start.coef, rows)
+        if isinstance(geometry, FeatureGeometry) and geometry.total:
+            glide(problem, geometry, start, tol)
     return _relaxed(problem, geometry, start, tol, max_iter, verbose)
 
 
@@ -81,7 +85,8 @@ def _sample(y: Array, share: int) -> tuple[NDArray[np.intp], Array]:
     for label in (-1, 1):
         members = np.flatnonzero(y == label)
         count = min(len(members), max(-(-len(members) // share), 100))
-        times[rng.choice(members, count, replace=False)] = len(members) / max(count, 1)
+        edges = np.linspace(0, len(members), count + 1).astype(np.intp)  # one row from each of as many stretches
+        times[members[rng.integers(edges[:-1], edges[1:])]] = len(members) / max(count, 1)
     rows = np.flatnonzero(times)
     return rows, times[rows]
 
@@ -111,7 +116,8 @@ def _easier(problem: Problem, geometry: Geometry) -> Iterator[Problem]:
 def _at(
     problem: Problem, geometry: Geometry, start: Solution | None, tol: float, max_iter: int, verbose: int
 ) -> Solution:
-    point = Point(problem, geometry, start)
+    # a start that comes with a factor is a good one: it may need no step
+    point = Point(problem, geometry, start, certify=start is not None and geometry.total is not None)
     n_iter, history = march(point, tol, max_iter, verbose)
     return point.solution(n_iter, tol, history)
 
@@ -147,7 +153,7 @@ class Point:
     objective itself is only wanted in units of the gap.
     """
 
-    def __init__(self, problem: Problem, geometry: Geometry, start: Solution | None) -> None:
+    def __init__(self, problem: Problem, geometry: Geometry, start: Solution | None, certify: bool = False) -> None:
         self.problem, self.geometry, self.ridge = problem, geometry, problem.penalty.ridge
         n = len(problem.y)
         self.coef = np.zeros(geometry.size) if start is None else geometry.coef_of(start)
@@ -155,7 +161,10 @@ class Point:
         self.scores = np.zeros(n) if start is None else geometry.scores(self.coef)
         self.margins = problem.margins_of(self.scores, self.intercept)
         self.term = DataTerm(problem, self.margins)
-        self.value()
+        if certify:
+            self.certify()
+        else:
+            self.value()
 
     def under(self, problem: Problem, objective: float) -> Point:
         """The same place under another loss, other weights or tilts, where the objective is known."""
@@ -189,6 +198,9 @@ class Point:
 
     def measure(self) -> None:
         """The duality gap, with what an intercept that is not yet optimal still has to give."""
+        if self.geometry.seen is self.term:
+            return
+        self.geometry.seen = self.term
         self.g = self.problem.y * self.term.slope
         self.gap = self.geometry.gap(self.coef, self.scores, self.g)
         if self.problem.fit_intercept and self.geometry.total:
@@ -197,9 +209,8 @@ class Point:
     def certify(self) -> None:
         """Make the intercept optimal, which makes the gap a certificate, and compute the objective."""
         shift, self.margins, self.term = center(self.problem, self.margins, self.term, self.geometry.total)
-        if shift != 0:
-            self.intercept += shift
-            self.measure()
+        self.intercept += shift
+        self.measure()
         self.value()
 
     def advance(self) -> bool:
