@@ -104,9 +104,11 @@ def half_path(
     level = 2 / weight.sum() if spectrum.free else 0.0
     pull = 0.5 * (Q.T @ (weight[:, None] * target))
     levers = np.square(Q) @ (1 / (e[:, None] + lams)) + level
+    centred = target - mean
     for lam, lever in zip(lams, levers.T, strict=True):
-        error = target - (Q @ (pull / (e + lam)[:, None]) + mean)
+        error = Q @ (pull / (e + lam)[:, None])
+        np.subtract(centred, error, out=error)
         df = 0.5 * float(weight @ lever) * (k - 1)
         rss = 0.5 * float(weight @ np.einsum("ij,ij->i", error, error))
-        kept = np.maximum(1 - 0.5 * removed * lever, np.finfo(float).eps)
-        yield LeaveOneOut.measured(target - error / kept[:, None], df, rss, n_rows)
+        error *= (1 / np.maximum(1 - 0.5 * removed * lever, np.finfo(float).eps))[:, None]
+        yield LeaveOneOut.measured(np.subtract(target, error, out=error), df, rss, n_rows)
