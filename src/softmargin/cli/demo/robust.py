@@ -16,7 +16,7 @@ from softmargin.plots._style import INK, pyplot
 
 __all__ = ["SECTION"]
 
-DRAWS = 5
+DRAWS = 3
 RATES = (0.0, 0.1, 0.2)
 
 
@@ -42,7 +42,7 @@ def show(stage: Stage) -> None:
             trust = getattr(model, "sample_trust_", None)
             if column == len(RATES) - 1 and trust is not None:
                 found[draw] = wrong[trust < 0.5].mean(), (trust < 0.5)[wrong].mean()
-            if draw == 0:
+            if (draw, column) == (0, len(RATES) - 1):
                 shown[name] = (clone(model).fit(X, noisy), X, noisy, trust)
         precision, recall = found.mean(axis=0)
         rows.append([name, *accuracy.mean(axis=0), "" if np.isnan(recall) else f"{precision:.0%} / {recall:.0%}"])
