@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
-from softmargin import MarginClassifier, RobustSVC, losses
+from softmargin import MarginClassifier, RobustSVC, TunedClassifier, losses
 from softmargin.solvers import RobustSolution
+from softmargin.tuning import robust_grid
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "robust_svc.json").read_text())
 NAMES = {"gm": "geman_mcclure", "barron": "general_robust"}
@@ -270,6 +272,18 @@ def test_a_users_own_loss_runs():
     np.testing.assert_allclose(
         RobustSVC(loss=mine).fit(X, y).decision_function(X), RobustSVC().fit(X, y).decision_function(X), atol=1e-5
     )
+
+
+def test_tuning_grids_follow_the_scale_and_include_the_plain_machine():
+    X, y, noisy, _ = flipped_blobs(n=100, seed=13)
+    search = GridSearchCV(RobustSVC(), robust_grid([0.5, np.inf], [0.1, 1.0]), cv=3).fit(X, noisy)
+    assert [c["C"] for c in search.cv_results_["params"] if c["sigma"] == 0.5] == [0.4, 4.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        tuned = TunedClassifier(RobustSVC(), grid={"sigma": [0.5, np.inf], "C": 4}, criterion="cv", cv=3).fit(X, noisy)
+    costs = {s: [r["params"]["C"] for r in tuned._records if r["params"]["sigma"] == s] for s in (0.5, np.inf)}
+    np.testing.assert_allclose(np.array(costs[0.5]) / np.array(costs[np.inf]), 4 / -np.expm1(-4), rtol=1e-9)
+    assert tuned.score(X, y) > 0.9
 
 
 def test_few_rounds_warn():

@@ -11,10 +11,12 @@ from softmargin.tuning._honest import (
     solution_path,
 )
 from softmargin.tuning._influence import influence
+from softmargin.tuning._robust_grid import SIGMAS, robust_grid
 from softmargin.tuning._scoring import SCORINGS, proba_costs, row_costs
 
 __all__ = [
     "SCORINGS",
+    "SIGMAS",
     "Fitted",
     "Perturbation",
     "aic",
@@ -32,6 +34,7 @@ __all__ = [
     "path_probabilities",
     "perturb",
     "proba_costs",
+    "robust_grid",
     "row_costs",
     "solution_path",
 ]

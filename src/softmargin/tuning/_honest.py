@@ -39,9 +39,13 @@ def auto_costs(problem: Problem, n_costs: int) -> Array:
     """A geometric range of ``C``, from a nearly constant classifier to a nearly unpenalised one.
 
     At small ``C`` the scores are ``C Phi Phi'g`` to first order, ``g`` the pull of the rows on the constant classifier;
-    with an l1 part all coefficients are zero up to ``C = l1_ratio / max |Phi'g|``.
+    with an l1 part all coefficients are zero up to ``C = l1_ratio / max |Phi'g|``. A nonconvex loss takes the pull of
+    its convex relative, in units of what it still charges at the boundary, about ``min(1, sigma^2)`` if redescending.
     """
-    slope = problem.weights * problem.loss.slope(np.zeros_like(problem.y)) * problem.y
+    trusting = problem.loss.majorize(np.array([1e3]))
+    pull = float(trusting.weights[0] * trusting.loss.slope(0.0))
+    charge = float(problem.loss.value(0.0) / (trusting.weights[0] * trusting.loss.value(0.0)))
+    slope = problem.weights * (pull * charge) * problem.y
     slope = slope - problem.weights * slope.sum() / problem.weights.sum() if problem.fit_intercept else slope
     gradient = problem.expansion.transpose(slope)
     if problem.penalty.l1_ratio > 0:
