@@ -65,6 +65,25 @@ def test_sifting_many_rows_equals_the_certified_optimum(shape, C, balance):
     np.testing.assert_allclose(lower, found.objective, rtol=1e-7)
 
 
+@pytest.mark.parametrize("balance", [0.0, 1.0])
+@pytest.mark.parametrize("scale", [1e2, 1e4, 1e8])
+@pytest.mark.parametrize("shape", [(70, 4), (300, 20), (2500, 6)])
+def test_huge_features_are_solved_to_a_tiny_gap_that_weights_and_multipliers_prove(shape, scale, balance):
+    X, y = overlapping(*shape, noise=1.5)
+    one = problem(scale * X, y, BalancedHinge(balance))
+    found = solve(one, tol=1e-9)
+    assert found.converged
+    u = np.asarray(found.dual)
+    assert abs(u.sum()) <= 1e-6 * np.abs(u).sum()
+    lower = u @ y - 0.5 * np.sum((scale * X.T @ u) ** 2)
+    primal = one.objective(found.coef, found.intercept)
+    np.testing.assert_allclose(primal, found.objective, rtol=1e-10)
+    # for so large features the ridge is nothing: the objective is that of the same rows at any other huge scale
+    other = solve(problem(3 * scale * X, y, BalancedHinge(balance)), tol=1e-9)
+    np.testing.assert_allclose(primal, other.objective, rtol=2e-3 if scale < 1e4 else 1e-6)
+    assert lower <= primal * (1 + 1e-12)
+
+
 def test_linear_hinge_beats_or_equals_liblinear_with_its_penalised_intercept_undone():
     X, y = overlapping(3000, 10)
     ours = MarginClassifier(loss="hinge", C=0.1).fit(X, y)

@@ -24,7 +24,15 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from softmargin._kernels.boxqp import descend, descend_pairs
 from softmargin.solvers._gram_rows import FeatureRows, GramRows
 
-__all__ = ["BoxSolution", "feasible_start", "finish_box_qp", "intercept_interval", "midpoint", "solve_box_qp"]
+__all__ = [
+    "BoxSolution",
+    "box_report",
+    "feasible_start",
+    "finish_box_qp",
+    "intercept_interval",
+    "midpoint",
+    "solve_box_qp",
+]
 
 Array = NDArray[np.floating[Any]]
 
@@ -132,7 +140,7 @@ def finish_box_qp(
             break
         target = min(target, violation) / 10
         n_iter += _rounds(rows, u, G, lo, hi, intercept, target, max_iter - n_iter)
-    return _report(u, G, q, lo, hi, intercept, violation, n_iter, tol)
+    return box_report(u, G, q, lo, hi, intercept, n_iter, tol)
 
 
 def feasible_start(start: Array | None, lo: Array, hi: Array, intercept: bool) -> Array:
@@ -292,17 +300,27 @@ def _snap(u: Array, lo: Array, hi: Array) -> None:
     np.copyto(u, hi, where=hi - u <= SNAP * width)
 
 
-def _report(
-    u: Array, G: Array, q: Array, lo: Array, hi: Array, intercept: bool, violation: float, n_iter: int, tol: float
+def box_report(
+    u: Array,
+    G: Array,
+    q: Array,
+    lo: Array,
+    hi: Array,
+    intercept: bool,
+    n_iter: int,
+    tol: float,
+    known: tuple[float, float] | None = None,
 ) -> BoxSolution:
+    """The certificates of ``u`` and ``G = f - b - q``; ``known``: ``|h|^2 / 2`` and the dual value, if apart."""
+    violation = _violation(u, G, lo, hi, intercept)
     interval = intercept_interval(u, G, lo, hi) if intercept else (0.0, 0.0)
     b = midpoint(interval)
     residual = -G - b  # q - f
     with np.errstate(invalid="ignore"):
         dual_cost = np.where(residual > 0, hi, lo) * residual
     dual_cost = np.where(residual == 0, 0.0, dual_cost)
-    value = 0.5 * float(u @ (G - q))
-    primal = 0.5 * float(u @ (G + q)) + float(dual_cost.sum())
+    half_norm, value = known or (0.5 * float(u @ (G + q)), 0.5 * float(u @ (G - q)))
+    primal = half_norm + float(dual_cost.sum())
     reach = np.where(np.isfinite(hi - lo), hi - lo, 0.0)
     scale = max(abs(primal), abs(value), 1e-6 * float(reach @ np.abs(q)), np.finfo(float).tiny)
     gap = (primal + value) / scale

@@ -3,8 +3,8 @@
     minimise  1/2 |X'u + w0|^2 - q'u   subject to  lo <= u <= hi,  sum u = total (with an intercept b)
 
 With multipliers ``s`` of ``u >= lo`` and ``t`` of ``u <= hi`` each Newton step (Mehrotra's predictor and corrector)
-solves ``(XX' + D) du + db = r`` with ``D = s/(u - lo) + t/(hi - u)``, by Woodbury through the ``p x p`` matrix
-``I + X'D^-1 X``. Eleven to sixteen steps are usual, whatever n. Either bound may be infinite, not both.
+solves ``X dw + db + D du = r`` with ``D = s/(u - lo) + t/(hi - u)`` through the ``p x p`` matrix ``I + X'D^-1 X``.
+Eleven to sixteen steps are usual, whatever n. Either bound may be infinite, not both.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from softmargin.expansions import Expansion
 __all__ = ["InteriorPoint", "interior_point"]
 
 Array = NDArray[np.floating[Any]]
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
 class InteriorPoint(NamedTuple):
@@ -53,7 +54,8 @@ def interior_point(
     low, high = np.isfinite(lo), np.isfinite(hi)
     width = _typical_width(lo, hi)
     w, b, blur = (np.zeros_like(w0), 0.0, 1.0) if guess is None else guess
-    residual = q - features.apply(w) - b
+    scores = features.apply(w)
+    residual = q - scores - b
     s, t = np.maximum(-residual, 0) + blur, np.maximum(residual, 0) + blur
     with np.errstate(invalid="ignore"):  # central between two bounds: (u - lo) s = (hi - u) t
         u = np.where(low & high, (lo * s + hi * t) / (s + t), np.where(low, lo + width / s, hi - width / t))
@@ -61,65 +63,70 @@ def interior_point(
     # the distances to the bounds are kept apart from u: their smallest values would drown in its rounding
     a, c = np.where(low, u - lo, 1.0), np.where(high, hi - u, 1.0)
     n_bounds = low.sum() + high.sum()
-    mu, error, measured = 0.0, np.inf, False
-    for step in range(max_iter):
-        if not measured:  # residuals shrink by (1 - length) each step; they are measured first and last
-            unmatched = features.apply(w - w0 - features.transpose(u))
-            dual_residual = features.apply(w) + b - q - s + t
-            sum_residual = float(u.sum() - total) if intercept else 0.0
+    noise = _ROUNDING * float(np.sqrt(features.squared_norms().sum())) * float(np.linalg.norm(u))
+    error, measured, n_iter = np.inf, False, 0
+    while n_iter < max_iter:
+        if not measured:  # mismatches shrink by (1 - length) each step; they are measured first and last
+            mismatch = features.transpose(u) + w0 - w
+            excess = float(u.sum() - total) if intercept else 0.0
+        slack = scores + b - q - s + t
         mu = float(a @ s + c @ t) / n_bounds
-        error = max(mu / width, _size(dual_residual), _size(unmatched), abs(sum_residual) / (width * len(u)))
+        apart = max(_size(mismatch) - noise, 0.0) / max(_size(w), noise)
+        error = max(mu / width, _size(slack), apart, abs(excess) / (width * len(u)))
         if error <= tol:
-            if step == 0 or not measured:
+            if not measured:
                 break
-            w, measured = features.transpose(u) + w0, False
+            measured = False
             continue
+        n_iter += 1
         try:
             system = _Newton(features, s / a + t / c, intercept)
-            push = unmatched - dual_residual - s + t
-            du, db = system.solve(push, sum_residual)
         except linalg.LinAlgError:  # as accurate as rounding allows
             break
+        push = t - s - slack
+        du, *_ = system.solve(push, mismatch, excess)
         ds, dt = np.where(low, -s - s / a * du, 0.0), np.where(high, -t + t / c * du, 0.0)
         length = min(_reach(a, low * du), _reach(c, high * -du), _reach(s, ds), _reach(t, dt))
         mu_affine = float((a + length * du) @ (s + length * ds) + (c - length * du) @ (t + length * dt)) / n_bounds
         centre = mu * min(1.0, max(mu_affine, 0.0) / mu) ** 3
         pull_a, pull_c = np.where(low, (centre - du * ds) / a, 0.0), np.where(high, (centre + du * dt) / c, 0.0)
-        du, db = system.solve(push + pull_a - pull_c, sum_residual)
+        du, dw, db, change = system.solve(push + pull_a - pull_c, mismatch, excess)
         ds, dt = np.where(low, pull_a - s - s / a * du, 0.0), np.where(high, pull_c - t + t / c * du, 0.0)
         length = 0.995 * min(_reach(a, low * du), _reach(c, high * -du), _reach(s, ds), _reach(t, dt))
         u, b, s, t = u + length * du, b + length * db, s + length * ds, t + length * dt
+        w, scores = w + length * dw, scores + length * change
         a, c = np.where(low, a + length * du, 1.0), np.where(high, c - length * du, 1.0)
-        unmatched, dual_residual = (1 - length) * unmatched, (1 - length) * dual_residual
-        sum_residual, measured = (1 - length) * sum_residual, True
-    return InteriorPoint(u, features.transpose(u) + w0, b, step, error)
+        mismatch, excess, measured = (1 - length) * mismatch, (1 - length) * excess, True
+    return InteriorPoint(u, w, b, n_iter, error)
 
 
 class _Newton:
-    """``(XX' + D) du + db 1 = r``, ``sum du = -excess``, factored once for the predictor and the corrector."""
+    """``X dw + db + D du = r`` with ``dw = X'du + mismatch`` and ``sum du = -excess``, factored once for two sides.
+
+    Eliminating ``du`` leaves weighted least squares in ``(dw, db)``. Solving for these, not for ``du``, keeps the
+    weights accurate where ``X'u`` is a small difference of large numbers (large features or costs).
+    """
 
     def __init__(self, features: Expansion, D: Array, intercept: bool) -> None:
         self.features, self.inverse, self.intercept = features, 1.0 / D, intercept
-        S = features.gram(self.inverse)
+        S, first = features.moments(self.inverse)
         S[np.diag_indices_from(S)] += 1.0
-        self.factor = linalg.cho_factor(S, lower=True, check_finite=False, overwrite_a=True)
         if intercept:
-            self.shadow = self._apply(np.ones_like(D))
-            self.mass = float(self.shadow.sum())
-            if not self.mass > 0:
-                raise linalg.LinAlgError("the multipliers cannot move")
+            S = np.block([[S, first[:, None]], [first[None, :], np.full((1, 1), self.inverse.sum())]])
+        self.size = 1.0 / np.sqrt(np.diag(S))
+        S = S * np.outer(self.size, self.size)
+        self.factor = linalg.cho_factor(S, lower=True, check_finite=False, overwrite_a=True)
 
-    def _apply(self, r: Array) -> Array:
-        scaled = self.inverse * r
-        inner = linalg.cho_solve(self.factor, self.features.transpose(scaled), check_finite=False)
-        return scaled - self.inverse * self.features.apply(inner)
-
-    def solve(self, r: Array, excess: float) -> tuple[Array, float]:
-        du = self._apply(r)
-        if not self.intercept:
-            return du, 0.0
-        db = (float(du.sum()) + excess) / self.mass
-        return du - db * self.shadow, db
+    def solve(self, r: Array, mismatch: Array, excess: float) -> tuple[Array, Array, float, Array]:
+        """``du``, ``dw``, ``db`` and ``X dw``."""
+        pull = self.inverse * r
+        side = self.features.transpose(pull) + mismatch
+        if self.intercept:
+            side = np.append(side, pull.sum() + excess)
+        answer = self.size * linalg.cho_solve(self.factor, self.size * side, check_finite=False)
+        dw, db = (answer[:-1], float(answer[-1])) if self.intercept else (answer, 0.0)
+        change = self.features.apply(dw)
+        return self.inverse * (r - change - db), dw, db, change
 
 
 def _reach(value: Array, change: Array) -> float:

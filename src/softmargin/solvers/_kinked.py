@@ -18,7 +18,7 @@ from softmargin.problem import Problem
 from softmargin.solvers._box_qp import EXACT_ROWS, BoxSolution, solve_box_qp
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._gram_rows import GramRows
-from softmargin.solvers._linear_hinge import GRAM_ROWS, solve_linear_hinge
+from softmargin.solvers._linear_hinge import GRAM_ROWS, is_stiff, solve_linear_hinge
 from softmargin.solvers._solution import Solution
 
 __all__ = ["BOX_QP", "KinkedFamily", "SignedBox", "kinked_solution", "signed_box"]
@@ -68,7 +68,7 @@ class KinkedFamily:
 
     def solve(self, q: Array, lo: Array, hi: Array, start: Array | None = None) -> tuple[BoxSolution, Array]:
         """The solution of one box QP and its coefficients in the expansion."""
-        if self.rows is None:
+        if self.rows is None or (not self.expansion.is_kernel and is_stiff(self.expansion, lo, hi)):
             return solve_linear_hinge(
                 self.expansion, q, lo, hi, intercept=self.intercept, start=start, tol=self.tol, max_iter=self.max_iter
             )

@@ -11,9 +11,11 @@ Three ways, by shape.
   every settled row on its side is optimal for all rows; otherwise the rows on the wrong side join and it is
   solved again. The set only grows, so this ends.
 * Many rows and columns: the box QP by working sets, with ``K = XX'`` never formed.
+* Stiff problems (large features or costs, where pair steps crawl): an interior point on all rows.
 
 All end in the box QP's own finish: multipliers put on their bounds, the free ones' equations solved, the interval of
-optimal intercepts, the duality gap of the whole problem.
+optimal intercepts, the duality gap of the whole problem. Only where ``X'u`` is such a small difference of large numbers
+that scores made from it are rounding noise, the interior point's own weights are the answer, with their duality gap.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.expansions import Expansion
-from softmargin.solvers._box_qp import EXACT_ROWS, BoxSolution, finish_box_qp, solve_box_qp
+from softmargin.solvers._box_qp import EXACT_ROWS, BoxSolution, box_report, finish_box_qp, solve_box_qp
 from softmargin.solvers._gram_rows import FeatureRows, GramRows
 from softmargin.solvers._interior import interior_point
 from softmargin.solvers._smoothing import smoothed_start
 
-__all__ = ["GRAM_ROWS", "solve_linear_hinge"]
+__all__ = ["GRAM_ROWS", "is_stiff", "solve_linear_hinge"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -37,6 +39,8 @@ SAMPLE = 8  # the start is found on every eighth row
 ROWS_PER_COLUMN = 40  # rows a start or an interior point is worth sifting for
 GRAM_ROWS = 6000  # up to here XX' may be formed where columns are many
 COLUMNS = 2000  # beyond, p x p systems cost more than working sets
+STIFF = 1e5  # squared length of a row times a bound: how far steps may have to go, in scores
+CRAWL = 3e4  # that times the rows: where pair steps on a Gram matrix become slower than an interior point
 
 
 def solve_linear_hinge(
@@ -53,11 +57,43 @@ def solve_linear_hinge(
     """The solution of the box QP and its weights ``X'u``."""
     n, p = features.shape
     tall = p <= COLUMNS and n >= 2 * p
+    if is_stiff(features, lo, hi):
+        return _solve_stiff(features, q, lo, hi, intercept, tol, max_iter)
     if n > EXACT_ROWS and tall:
         found = _solve_by_sifting(features, q, lo, hi, intercept, tol, max_iter)
     else:
         rows = GramRows.of(features.outer()) if n <= GRAM_ROWS else FeatureRows(features)
         found = solve_box_qp(rows, q, lo, hi, intercept=intercept, start=start, tol=tol, max_iter=max_iter)
+    return found, features.transpose(found.u)
+
+
+def is_stiff(features: Expansion, lo: Array, hi: Array) -> bool:
+    """Whether the bounds allow scores so large that an interior point (there must be one) beats pair steps."""
+    n, p = features.shape
+    if p > min(n, COLUMNS) or not (np.all(lo < hi) and lo.sum() < 0 < hi.sum()):
+        return False
+    ends = np.abs(np.concatenate([lo[np.isfinite(lo)], hi[np.isfinite(hi)]]))
+    stiffness = float(features.squared_norms().sum()) / n * float(ends.max(initial=0.0))
+    return stiffness > (CRAWL / n if n <= EXACT_ROWS and 2 * p <= n else STIFF)
+
+
+def _solve_stiff(
+    features: Expansion, q: Array, lo: Array, hi: Array, intercept: bool, tol: float, max_iter: int
+) -> tuple[BoxSolution, Array]:
+    n, p = features.shape
+    accuracy = min(tol, 1e-6) / 10
+    point = interior_point(
+        features, q, lo, hi, w0=np.zeros(p), total=0.0, intercept=intercept, tol=accuracy, max_iter=100
+    )
+    u, scores = point.u.copy(), features.apply(point.w)
+    _settle(u, q - scores - point.intercept, lo, hi)
+    noise = np.finfo(np.float64).eps * float(features.squared_norms().sum()) * float(np.abs(u).max())
+    if noise > accuracy:
+        implied = features.transpose(point.u)
+        known = 0.5 * float(point.w @ point.w), 0.5 * float(implied @ implied) - float(q @ point.u)
+        return box_report(u, scores - q, q, lo, hi, intercept, point.n_iter, tol, known), point.w
+    rows = GramRows.of(features.outer()) if n <= EXACT_ROWS else FeatureRows(features)
+    found = finish_box_qp(rows, q, lo, hi, u=u, intercept=intercept, tol=tol, max_iter=max_iter, n_iter=point.n_iter)
     return found, features.transpose(found.u)
 
 
