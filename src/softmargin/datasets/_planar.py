@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from scipy.special import expit, logsumexp
 from sklearn.utils import check_random_state
 
@@ -122,10 +123,12 @@ def _arc(angle: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     )
 
 
-def _moon_probability(X: NDArray[Any], noise: float, nodes: int = 512) -> NDArray[Any]:
+def _moon_probability(X: NDArray[Any], noise: float, nodes: int = 512, block: int = 4096) -> NDArray[Any]:
     angle = (np.arange(nodes) + 0.5) * np.pi / nodes
-    density = [
-        logsumexp(-((X[:, None, :] - _arc(angle, np.full(nodes, side))[None]) ** 2).sum(-1) / (2 * noise**2), axis=1)
-        for side in (-1, 1)
-    ]
-    return expit(density[1] - density[0])
+    arcs = [_arc(angle, np.full(nodes, side)) for side in (-1, 1)]
+
+    def log_odds(rows: NDArray[Any]) -> NDArray[Any]:
+        lower, upper = (logsumexp(-cdist(rows, arc, "sqeuclidean") / (2 * noise**2), axis=1) for arc in arcs)
+        return upper - lower
+
+    return expit(np.concatenate([log_odds(X[start : start + block]) for start in range(0, len(X), block)]))
