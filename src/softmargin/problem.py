@@ -95,8 +95,8 @@ class Problem:
         score = scores + intercept
         return self.y * (score if self.offset is None else score + self.offset)
 
-    def response(self, rows: slice, scores: Array, intercept: float) -> Array:
-        """The derivative of the data part in the score of some rows."""
+    def response(self, rows: slice, scores: Array, intercept: float) -> tuple[Array, Array]:
+        """The margins of some rows and the derivative of the data part in their scores."""
         y = self.y[rows]
         margins = scores + intercept
         if self.offset is not None:
@@ -107,7 +107,7 @@ class Problem:
         if self.tilt is not None:
             slope += self.tilt[rows]
         slope *= y
-        return slope
+        return margins, slope
 
     def cost(self, margins: Array) -> float:
         """The data part of the objective."""

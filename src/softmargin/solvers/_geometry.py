@@ -95,7 +95,7 @@ class Geometry(Protocol):
 class FeatureGeometry:
     """Cholesky of the ``p x p`` Hessian."""
 
-    share, reach = 20, 0.0
+    share, reach = 16, 0.0
 
     def __init__(self, expansion: Expansion, ridge: float, fit_intercept: bool) -> None:
         self.expansion, self.ridge, self.fit_intercept = expansion, ridge, fit_intercept

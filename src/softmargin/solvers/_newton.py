@@ -74,21 +74,24 @@ def newton(
         part.factor(small.evaluate(small.margins_of(part.scores(start.coef), start.intercept)).curvature)
         start.coef = geometry.lift(part, start.coef, rows)
         if isinstance(geometry, FeatureGeometry) and geometry.total:
-            glide(problem, geometry, start, tol)
+            start = glide(problem, geometry, start, tol)
+            if start.converged:
+                return start
     return _relaxed(problem, geometry, start, tol, max_iter, verbose)
 
 
 def _sample(y: Array, share: int) -> tuple[NDArray[np.intp], Array]:
     """One row in ``share`` of each class, but a hundred at least, and how many rows each stands for."""
     rng = np.random.default_rng(0)
-    times = np.zeros(len(y))
+    rows, times = [], []
     for label in (-1, 1):
         members = np.flatnonzero(y == label)
         count = min(len(members), max(-(-len(members) // share), 100))
-        edges = np.linspace(0, len(members), count + 1).astype(np.intp)  # one row from each of as many stretches
-        times[members[rng.integers(edges[:-1], edges[1:])]] = len(members) / max(count, 1)
-    rows = np.flatnonzero(times)
-    return rows, times[rows]
+        edges = np.linspace(0, len(members), count + 1)  # one row from each of as many stretches
+        rows.append(members[(edges[:-1] + rng.random(count) * np.diff(edges)).astype(np.intp)])
+        times.append(np.full(count, len(members) / max(count, 1)))
+    order = np.argsort(np.concatenate(rows))
+    return np.concatenate(rows)[order], np.concatenate(times)[order]
 
 
 def _relaxed(
