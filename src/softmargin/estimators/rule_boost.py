@@ -61,9 +61,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         Multiplies every step; below 1 the last refit is left out.
     smoothing : float or "auto", default="auto"
         Weight of two pseudo-examples per rule, one right and one wrong: the prior on coefficients, like a ridge, and
-        finite even where rules separate the classes. ``"auto"`` is a tenth of the total sample weight, at most 30,
-        which did well over the small sets of the benchmarks; 0.5 is Laplace's; 0 is the plain algorithm, which falls
-        back to 0.5 with a ``SeparableWarning``.
+        finite even where rules separate the classes. ``"auto"`` is a tenth of the total sample weight, at most 30;
+        0.5 is Laplace's; 0 is the plain algorithm, which falls back to 0.5 with a ``SeparableWarning``.
     l1 : float, default=0.0
         Penalty on the absolute coefficients in a last refit, which drops rules; in units of the sum of losses.
     tuning : {"cv", "F*", "F", "E"}, default="cv"
