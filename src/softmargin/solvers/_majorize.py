@@ -44,6 +44,7 @@ _NEAR = 0.05  # a round that moves scores by less than this hands over to Newton
 _EXACT, _HASTY = 1e-2, 0.3  # a bound is minimised to this fraction of what the last round gained
 _FIRST = 1e-4  # what the first round is expected to gain, in units of the objective
 _EXACT_ROUNDS = 2  # rounds that decide which minimum is found; with very many rows haste finds the same after them
+_FEW_ROWS = 1000  # up to here scores are settled to tol; beyond, a round that gains less than tol of the objective ends
 _TINY = 1e-300
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
 
@@ -146,7 +147,7 @@ def _descend(
         if verbose:
             print(f"majorise round {n_iter}: objective {objective:.12g}, scores moved by {moved:.3g}")
         near = smooth and moved <= _NEAR
-        if moved <= tol:
+        if moved <= tol or (len(before) > _FEW_ROWS and drop <= tol * abs(objective)):
             settled = True
             break
     return _certified(problem, walk, history, n_iter, tol, max_iter, settled)
