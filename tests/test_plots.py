@@ -14,11 +14,19 @@ from sklearn.svm import LinearSVC
 
 from softmargin import (
     MarginClassifier,
+    TunedClassifier,
     losses,
 )
 from softmargin.datasets import make_disk, make_gaussians
 from softmargin.inference import Inference
-from softmargin.plots import BoundaryDisplay, IntervalDisplay, PathDisplay, ReliabilityDisplay, loss_gallery
+from softmargin.plots import (
+    BoundaryDisplay,
+    IntervalDisplay,
+    PathDisplay,
+    ReliabilityDisplay,
+    TuningDisplay,
+    loss_gallery,
+)
 from softmargin.plots._gallery import _families
 from softmargin.plots._style import direct_labels
 
@@ -164,3 +172,16 @@ def test_intervals_mark_those_that_exclude_zero():
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["x1", "x0"]
     with pytest.raises(ValueError, match="intervals must have shape"):
         IntervalDisplay([1.0, 2.0], [[0.0, 1.0]])
+
+
+def test_tuning_display_draws_one_line_per_setting_and_the_choice():
+    X, y, _ = make_disk(80, random_state=0)
+    tuned = TunedClassifier(MarginClassifier(), grid=5).fit(X, y)
+    display = TuningDisplay.from_estimator(tuned)
+    assert list(display.curves) == [""]
+    C, value, error = display.curves[""]
+    assert np.all(np.diff(C) > 0)
+    assert value.min() == tuned.best_score_
+    assert np.all(error > 0)
+    dot = display.ax_.lines[-1]
+    assert (dot.get_xdata()[0], dot.get_ydata()[0]) == (tuned.best_params_["C"], tuned.best_score_)

@@ -6,5 +6,14 @@ from softmargin.plots._intervals import IntervalDisplay
 from softmargin.plots._path import PathDisplay
 from softmargin.plots._reliability import ReliabilityDisplay
 from softmargin.plots._rules import RuleDisplay
+from softmargin.plots._tuning import TuningDisplay
 
-__all__ = ["BoundaryDisplay", "IntervalDisplay", "PathDisplay", "ReliabilityDisplay", "RuleDisplay", "loss_gallery"]
+__all__ = [
+    "BoundaryDisplay",
+    "IntervalDisplay",
+    "PathDisplay",
+    "ReliabilityDisplay",
+    "RuleDisplay",
+    "TuningDisplay",
+    "loss_gallery",
+]
