@@ -73,7 +73,7 @@ def test_bounded_machine_equals_golden(name):
         assert 2 * model.solution_.objective == pytest.approx(solution["objective"], rel=1e-8)
         got = model.decision_function(case["X_test"]) - model.intercept_
         np.testing.assert_allclose(got, np.array(solution["f_test"]) - solution["b"], atol=case["tol_f"])
-        assert model.decision_function(case["X"]).min() >= -1 - 1e-6
+        assert model.decision_function(case["X"]).min() >= -1 - 1e-5
 
 
 @pytest.mark.parametrize("case", GOLDEN["losses"]["cases"])
@@ -275,10 +275,31 @@ def test_bad_parameters_are_named(options, message):
 @pytest.mark.parametrize(
     "model",
     [
-        *(MulticategorySVC(method) for method in HINGES if method != "bounded"),
+        *(MulticategorySVC(method) for method in HINGES),
         MulticategorySVC(kernel="rbf", penalize_intercept=True),
     ],
     ids=str,
 )
 def test_scikit_learn_conventions(model):
     check_estimator(model)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("intercept", [{}, {"penalize_intercept": True}, {"fit_intercept": False}])
+def test_bounded_machine_converges_at_costs_seven_orders_apart(kernel, intercept):
+    X, y, _ = problem(12)
+    weight = np.where(y == y[0], 1e3, 1e-4)
+    model = MulticategorySVC("bounded", kernel=kernel, tol=1e-4, **intercept)
+    assert model.fit(20 * X, y, sample_weight=weight).solution_.gap <= 1e-4
+    assert model.decision_function(20 * X).min() >= -1 - 1e-5
+
+
+def test_interior_steps_and_coordinate_ascent_agree(monkeypatch):
+    X, y, _ = problem(13)
+    model = MulticategorySVC("bounded", C=0.05, tol=1e-6, max_iter=20000, kernel="rbf", penalize_intercept=True)
+    inner = model.fit(X, y).solution_
+    monkeypatch.setattr("softmargin.solvers._multicategory.is_small", lambda *sizes: False)
+    ascent = model.fit(X, y).solution_
+    assert len(ascent.history) > len(inner.history) == 0
+    assert ascent.gap <= 1e-6
+    np.testing.assert_allclose(inner.objective, ascent.objective, rtol=2e-6)

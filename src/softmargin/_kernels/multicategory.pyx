@@ -23,7 +23,7 @@ computes all scores afresh and certifies the duality gap.
 
 import numpy as np
 
-from libc.math cimport fabs, fmin, fmax, INFINITY, isinf
+from libc.math cimport fabs, INFINITY, isinf
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from scipy.linalg.cython_blas cimport daxpy, dgemv, dger
@@ -37,6 +37,14 @@ cdef enum:
 
 cdef int ONE = 1
 cdef double UNIT = 1.0
+
+
+cdef inline double larger(double x, double y) noexcept nogil:
+    return x if x > y else y  # the one of libm is a call
+
+
+cdef inline double smaller(double x, double y) noexcept nogil:
+    return x if x < y else y
 
 
 cdef struct Machine:
@@ -62,7 +70,7 @@ cdef double level(double* h, double* lo, double* hi, int k, int link, double sta
         total += h[j]
     if link == LINK_ZERO:
         m = -total / k
-    m = fmin(fmax(m, left), right)
+    m = smaller(larger(m, left), right)
     for it in range(200):
         value = -kappa * m
         scale = fabs(kappa * m)
@@ -117,7 +125,7 @@ cdef double block(Machine* machine, double cost, int own, int k, double q, doubl
     m = level(h, lo, hi, k, link, total / k if link == LINK_CENTER else -total)
     total = 0
     for j in range(k):
-        h[j] = fmin(fmax(h[j] + m, lo[j]), hi[j])
+        h[j] = smaller(larger(h[j] + m, lo[j]), hi[j])
         total += h[j]
     if link == LINK_CENTER:
         mean = total / k
@@ -126,7 +134,7 @@ cdef double block(Machine* machine, double cost, int own, int k, double q, doubl
         if link == LINK_OWN and j == own:
             new = -(total - h[own])
         delta[j] = new - beta[j]
-        largest = fmax(largest, fabs(delta[j]))
+        largest = larger(largest, fabs(delta[j]))
     return largest * q
 
 
@@ -301,11 +309,11 @@ def ascend(_Store store, int link, tuple bounds, double[::1] cost, int[::1] code
             a = 0
             while a < n_active:
                 i = active[a]
-                q = fmax(store.curvature(i), 1e-10)  # a row of zeros without intercept: b goes to its bounds at once
+                q = larger(store.curvature(i), 1e-10)  # a row of zeros without intercept: b goes to its bounds at once
                 store.read(i, scores)
                 move = block(&machine, cost[i], codes[i], k, q, scores, &b[i, 0], &beta[i, 0], delta, h, work + 3 * k,
                              work + 4 * k)
-                worst = fmax(worst, move)
+                worst = larger(worst, move)
                 if move > 0.1 * tol or (q == 1e-10 and passes == 1):
                     still[i] = 0
                     for j in range(k):

@@ -62,7 +62,7 @@ class MulticategorySVC(SimultaneousClassifier):
     tol : float, default=1e-3
         Certified duality gap, relative to the objective, at which to stop.
     max_iter : int, default=1000
-        Largest number of passes over the rows.
+        Largest number of passes over the rows (of interior steps for a "bounded" machine of moderate size).
     random_state : int, RandomState or None, default=0
         Order of the rows within a pass, and the landmarks.
 

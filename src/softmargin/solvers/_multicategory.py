@@ -13,7 +13,7 @@ A free intercept makes ``sum_i beta_ij = 0`` a constraint for each class. Featur
 undoes, and it is reached by the proximal point method: ``K + shift`` penalises only the distance of ``b`` from its last
 value, ``b <- b + shift * sum_i beta_i``; the gap then adds what the remaining imbalance could be worth,
 ``|sum_i beta_ij| (1 + |b_j|)``. The bounded machine's scores are made feasible, ``f / max(1, -min f)``, before its
-primal value is taken.
+primal value is taken; while its Newton systems are small it is solved by interior steps instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from scipy import sparse
 
 from softmargin._kernels import multicategory as kernel  # type: ignore[attr-defined]
 from softmargin.losses._multicategory import multicategory_hinge
+from softmargin.solvers._multicategory_interior import bounded_multipliers, is_small
 from softmargin.solvers._simultaneous import SimultaneousSolution
+from softmargin.solvers._simultaneous_newton import spectral_features
 
 __all__ = ["solve_hinge"]
 
@@ -72,7 +74,7 @@ class _Ascent:
         self.cost = np.ascontiguousarray(cost, dtype=np.float64)
         n = len(codes)
         self.b = np.zeros((n, k))
-        self.beta = np.zeros((n, k))
+        self.beta: Array = np.zeros((n, k))
         self.offset: Array = np.zeros(k)
         if method == "bounded":  # the smallest feasible b: own class at its cost
             self.b[np.arange(n), codes] = cost
@@ -80,6 +82,7 @@ class _Ascent:
         self.K: Any = np.ascontiguousarray(expansion.K, dtype=np.float64) if expansion.is_kernel else None
         self.X: Any = None if expansion.is_kernel else _rows(expansion.X)
         self.center: Array = np.zeros(0)
+        self.theta: Array = self.beta
         self.refresh()
 
     def refresh(self) -> None:
@@ -180,6 +183,8 @@ def solve_hinge(
     if free:
         ascent.free_intercept()
     width = len(codes) if ascent.X is None else ascent.X.shape[1]
+    if method == "bounded" and is_small(len(codes), width, n_classes):
+        return _interior(ascent, intercept, tol, max_iter)
     free_passes = _FREE_WORK / (len(codes) * n_classes * (width + 10))
     move, used, history = 0.1, 0, []
     while True:
@@ -196,6 +201,29 @@ def solve_hinge(
     return SimultaneousSolution(
         coef, b, primal, relative, used, relative <= tol, "relative duality gap", ascent.b, history
     )
+
+
+def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> SimultaneousSolution:
+    """The bounded machine by interior steps, certified like every other."""
+    features: Any = ascent.X if ascent.K is None else spectral_features(ascent.K)[0]
+    Z = features.toarray() if sparse.issparse(features) else features
+    multipliers, theta, used = bounded_multipliers(Z, ascent.codes, ascent.cost, ascent.k, intercept, max_iter)
+    ascent.b += multipliers
+    ascent.beta = ascent.b - ascent.b.mean(axis=1, keepdims=True)
+    if intercept == "free":
+        ascent.shift, ascent.offset = 0.0, theta[0]
+    ascent.refresh()
+    primal, gap = ascent.measure(intercept == "free")
+    if ascent.X is not None:  # feasible weights: recovered from large multipliers they would inherit their rounding
+        bound = primal - gap
+        ascent.theta, ascent.offset, ascent.shift = theta[1:], theta[0], 0.0
+        own = np.asarray(ascent.X @ theta[1:] + theta[0])[np.arange(len(ascent.codes)), ascent.codes]
+        square = float(np.sum(theta[1:] ** 2)) + (float(theta[0] @ theta[0]) if intercept == "penalized" else 0.0)
+        primal = 0.5 * square - float(ascent.cost @ own)
+        gap = primal - bound
+    relative = gap / max(abs(primal), 1e-12 * float(ascent.cost.sum()))
+    coef, b = ascent.solution()
+    return SimultaneousSolution(coef, b, primal, relative, used, relative <= tol, "relative duality gap", ascent.b)
 
 
 def _rows(X: Any) -> Any:
