@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.expansions import Expansion
-from softmargin.solvers._geometry import FeatureGeometry, Geometry, Rows, Step
+from softmargin.solvers._geometry import FeatureGeometry, Step
 
 __all__ = ["ConjugateGeometry"]
 
@@ -58,8 +58,5 @@ class ConjugateGeometry(FeatureGeometry):
             residual -= length * image
         return Step(solution[:-1], float(solution[-1]), scores)
 
-    def take(self, rows: Rows, expansion: Expansion) -> ConjugateGeometry:
-        return ConjugateGeometry(expansion, self.ridge, self.fit_intercept)
-
-    def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
-        return coef
+    def adopt(self, part: FeatureGeometry) -> None:
+        """There is no factor to use."""

@@ -30,7 +30,6 @@ from softmargin.solvers._solution import Solution
 __all__ = ["FeatureGeometry", "Geometry", "KernelGeometry", "Step"]
 
 Array = NDArray[np.floating[Any]]
-Rows = NDArray[np.intp]
 
 
 _CHEAP = 3e7  # multiplications up to which a new factor costs no more than the rest of a step
@@ -52,8 +51,6 @@ class Geometry(Protocol):
     """The questions Newton's method asks."""
 
     size: int
-    many: int  # the number of rows from where a fit on one row in ``share`` pays as a start
-    share: int
     total: float | None  # the sum of the curvatures that were factored, None before
     seen: object  # whose residual is kept
     reach: float  # the squared norm of a typical row in units of the ridge; 0 where huge weights do no harm
@@ -83,17 +80,9 @@ class Geometry(Protocol):
         """The direction from the point certified last, to an accuracy worth its relative gap."""
         ...
 
-    def take(self, rows: Rows, expansion: Expansion) -> Geometry:
-        """The geometry of some of the rows, whose expansion is given."""
-        ...
-
-    def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
-        """The coefficients, on all rows, of a fit on some of them; its factor is adopted where it applies."""
-        ...
-
 
 class FeatureGeometry:
-    """Cholesky of the ``p x p`` Hessian."""
+    """Cholesky of the ``p x p`` Hessian. From ``many`` rows on, a fit on one row in ``share`` pays as a start."""
 
     share, reach = 16, 0.0
 
@@ -138,20 +127,18 @@ class FeatureGeometry:
         dintercept = (total - float(self.border @ dcoef)) / self.bend
         return dcoef - dintercept * self.shadow, dintercept
 
-    def take(self, rows: Rows, expansion: Expansion) -> FeatureGeometry:
-        return FeatureGeometry(expansion, self.ridge, self.fit_intercept)
+    def of(self, expansion: Expansion) -> FeatureGeometry:
+        """The geometry of some of the rows."""
+        return type(self)(expansion, self.ridge, self.fit_intercept)
 
-    def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
-        if isinstance(part, FeatureGeometry):
-            self.cholesky, self.border, self.shadow = part.cholesky, part.border, part.shadow
-            self.bend, self.total = part.bend, part.total
-        return coef
+    def adopt(self, part: FeatureGeometry) -> None:
+        """Use the factor of a sample of the rows."""
+        self.cholesky, self.border, self.shadow = part.cholesky, part.border, part.shadow
+        self.bend, self.total = part.bend, part.total
 
 
 class KernelGeometry:
     """Cholesky of ``I + S K S / ridge`` on the rows with curvature."""
-
-    share, many = 4, 800
 
     def __init__(self, K: Array, ridge: float, fit_intercept: bool) -> None:
         self.K, self.ridge, self.fit_intercept = K, ridge, fit_intercept
@@ -204,14 +191,6 @@ class KernelGeometry:
             dintercept = (float(coef.sum()) + float(dcoef.sum())) / total
             dcoef -= dintercept * self.shadow
         return Step(dcoef, dintercept, self.scores(dcoef))
-
-    def take(self, rows: Rows, expansion: Expansion) -> KernelGeometry:
-        return KernelGeometry(self.K[np.ix_(rows, rows)], self.ridge, self.fit_intercept)
-
-    def lift(self, part: Geometry, coef: Array, rows: Rows) -> Array:
-        full = np.zeros(self.size)
-        full[rows] = coef
-        return full
 
 
 def _cholesky(A: Array) -> tuple[Array, bool]:

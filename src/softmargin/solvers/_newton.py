@@ -7,8 +7,9 @@ the model, and the search keeps the method where the model is good.
 
 Starts. Losses that are nearly kinked (small temperatures) first solve smoother relatives of themselves,
 ``loss.relaxations()``, each from the solution of the one before; kernel problems with a huge ``C`` raise it by decades
-in the same way. Problems with many rows first solve a small random
-part of them: its solution is within sampling error of theirs, so few steps see all rows.
+in the same way. Features of many rows first solve a small random part of them: its solution is within sampling
+error of theirs, so few steps see all rows (:mod:`softmargin.solvers._tall`). A kernel has a coefficient for each row,
+most of which a part says nothing about, so it starts from zero.
 """
 
 from __future__ import annotations
@@ -66,14 +67,14 @@ def newton(
     problem: Problem, geometry: Geometry, start: Solution | None, tol: float, max_iter: int, verbose: int
 ) -> Solution:
     """Newton's method on all rows, from the same on a part of them where there are many."""
-    if start is None and len(problem.y) >= geometry.many:
+    if start is None and isinstance(geometry, FeatureGeometry) and len(problem.y) >= geometry.many:
         rows, times = _sample(problem.y, geometry.share)
         small = problem.take(rows, times)
-        part = geometry.take(rows, small.expansion)
+        part = geometry.of(small.expansion)
         start = newton(small, part, None, max(tol, _ROUGH), max_iter, verbose)
         part.factor(small.evaluate(small.margins_of(part.scores(start.coef), start.intercept)).curvature)
-        start.coef = geometry.lift(part, start.coef, rows)
-        if isinstance(geometry, FeatureGeometry) and geometry.total:
+        geometry.adopt(part)
+        if geometry.total:
             start = glide(problem, geometry, start, tol)
             if start.converged:
                 return start
