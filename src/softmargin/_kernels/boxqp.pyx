@@ -16,7 +16,7 @@ import numpy as np
 from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int64_t
 
-__all__ = ["add_rows", "descend", "descend_pairs", "gauss_rows", "gather"]
+__all__ = ["add_rows", "descend", "descend_pairs", "gauss_rows", "gather", "intercept_ends", "snap", "worst_slope"]
 
 ctypedef fused real:
     float
@@ -99,6 +99,48 @@ def descend(const double[:, ::1] K, double[::1] G, double[::1] u, const double[:
                 G[k] += delta * K[best, k]
             steps += 1
     return steps, worst
+
+
+def intercept_ends(const double[::1] u, const double[::1] G, const double[::1] lo, const double[::1] hi):
+    """``(max{-G_i : u_i < hi_i}, min{-G_i : u_i > lo_i})``."""
+    cdef int64_t k
+    cdef double top = -INFINITY, bottom = INFINITY
+    with nogil:
+        for k in range(u.shape[0]):
+            if u[k] < hi[k]:
+                top = max(top, -G[k])
+            if u[k] > lo[k]:
+                bottom = min(bottom, -G[k])
+    return top, bottom
+
+
+def worst_slope(const double[::1] u, const double[::1] G, const double[::1] lo, const double[::1] hi):
+    """The largest ``|G_i|`` along which ``u_i`` can still move down the objective, without an intercept."""
+    cdef int64_t k
+    cdef double worst = 0.0
+    with nogil:
+        for k in range(u.shape[0]):
+            if (G[k] < 0 and u[k] < hi[k]) or (G[k] > 0 and u[k] > lo[k]):
+                worst = max(worst, fabs(G[k]))
+    return worst
+
+
+def snap(double[::1] u, const double[::1] lo, const double[::1] hi, double share):
+    """Put on its bound, in place, whatever is closer to it than ``share`` of the box's width.
+
+    With huge features the largest multiplier is far below the bounds, and sets the scale instead of the width.
+    """
+    cdef int64_t k
+    cdef double top = 0.0, near
+    with nogil:
+        for k in range(u.shape[0]):
+            top = max(top, fabs(u[k]))
+        for k in range(u.shape[0]):
+            near = share * min(hi[k] - lo[k], 2.0 * top)
+            if hi[k] - u[k] <= near:
+                u[k] = hi[k]
+            elif u[k] - lo[k] <= near:
+                u[k] = lo[k]
 
 
 def add_rows(const real[:, ::1] K, const int64_t[::1] at, const double[::1] weight, double[::1] out):

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from softmargin.estimators._base import ClassifierBase, TrainingSet
 from softmargin.estimators._weight_family import GridFamily, PathFamily, WeightFamily
 from softmargin.expansions import expand
-from softmargin.paths import cost_path
+from softmargin.paths import cost_paths
 from softmargin.probability import bracket, couple, two_columns
 
 __all__ = ["ProbabilisticSVC"]
@@ -189,12 +189,9 @@ class ProbabilisticSVC(ClassifierBase):
         """P(code 1) of all rows of ``K`` for every C, fitted to ``rows``: one exact cost path per class weight."""
         m = self._grid_size_of(len(rows))
         y = np.where(codes == 1, 1.0, -1.0)
-        scores = np.empty((m - 1, len(K), len(costs)))
-        for j in range(1, m):
-            weight = 2 * np.where(y > 0, 1 - j / m, j / m)
-            inner = K[np.ix_(rows, rows)]
-            path = cost_path(inner, y, kernel="precomputed", C_max=float(costs[-1]), sample_weight=weight)
-            scores[j - 1] = path.decision_function(K[:, rows], costs)
+        pi = np.arange(1, m)[:, None] / m
+        paths = cost_paths(K[np.ix_(rows, rows)], y, 2 * np.where(y > 0, 1 - pi, pi), C_max=float(costs[-1]))
+        scores = np.array([path._scores(K[:, rows], costs) for path in paths])
         return np.array([bracket(scores[:, :, c].T).probability for c in range(len(costs))])
 
     # -- prediction ----------------------------------------------------------------------------------------------

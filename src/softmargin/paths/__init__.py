@@ -2,6 +2,6 @@
 
 from softmargin.paths._margin_path import MarginPath, margin_path
 from softmargin.paths._path import Path
-from softmargin.paths._svm import balance_path, cost_path, weight_path
+from softmargin.paths._svm import balance_path, cost_path, cost_paths, weight_path
 
-__all__ = ["MarginPath", "Path", "balance_path", "cost_path", "margin_path", "weight_path"]
+__all__ = ["MarginPath", "Path", "balance_path", "cost_path", "cost_paths", "margin_path", "weight_path"]

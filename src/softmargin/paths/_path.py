@@ -22,6 +22,7 @@ from softmargin.solvers import Solution
 __all__ = ["Path", "TrainingRows"]
 
 _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
+_BLOCK = 2**20  # multipliers evaluated at a time
 Array = np.ndarray
 
 
@@ -132,7 +133,8 @@ class Path:
     def at(self, t: float) -> Solution:
         """The exact solution at ``t``, with its duality gap."""
         t = self._check(t)
-        u, b, interval, h = self._evaluate(t, scores=True)
+        (u,), (b,), (interval,) = self._evaluate(np.array([t]))
+        b, h = float(b), self._rows.product(u)
         lo, hi = self._problem.box(t)
         residual = self._problem.q - h - b
         quadratic = float(u @ h)
@@ -147,32 +149,41 @@ class Path:
 
     def decision_function(self, X: Any, t: float | Array) -> Array:
         """Scores of the rows of ``X`` at ``t``; one column per value if ``t`` is an array."""
-        values = [self._check(value) for value in np.atleast_1d(t)]
-        X = self._check_rows(X)
-        u, b = zip(*(self._evaluate(value)[:2] for value in values), strict=True)
-        scores = self._rows.scores(X, np.column_stack(u)) + np.array(b)
+        values = np.array([self._check(value) for value in np.atleast_1d(t)])
+        scores = self._scores(self._check_rows(X), values)
         return scores[:, 0] if np.ndim(t) == 0 else scores
 
-    def _evaluate(self, t: float, scores: bool = False) -> tuple[Array, float, tuple[float, float] | None, Array]:
-        u, b = self._piece(t).dual(t)
-        lo, hi = self._problem.box(t)
-        u = np.clip(u, lo, hi)
-        width = hi - lo
-        margin = _INTERIOR * np.where(np.isfinite(width), width, np.abs(u).max())
-        interior = bool(np.any((u - lo > margin) & (hi - u > margin)))
-        h = self._rows.product(u) if scores or not interior else np.zeros(0)
-        if interior:
-            return u, b, None, h
-        at_hi = hi - u <= u - lo
-        limits = self._problem.q - h
-        low = float(np.max(limits[~at_hi & (width > 0)], initial=-np.inf))
-        high = float(np.min(limits[at_hi & (width > 0)], initial=np.inf))
-        ends = [end for end in (low, high) if np.isfinite(end)]
-        return u, float(np.mean(ends)) if ends else b, (low, high), h
+    def _scores(self, X: Any, t: Array) -> Array:
+        """The same for rows and values known to be good, in blocks that keep the multipliers few."""
+        step = max(1, _BLOCK // len(self._problem.q))
+        parts = (self._evaluate(t[begin : begin + step])[:2] for begin in range(0, len(t), step))
+        return np.hstack([self._rows.scores(X, np.ascontiguousarray(u.T)) + b for u, b in parts])
 
-    def _piece(self, t: float) -> Piece:
+    def _evaluate(self, t: Array) -> tuple[Array, Array, list[tuple[float, float] | None]]:
+        """Multipliers, a row for each value, intercepts, and their intervals where nobody is inside the box."""
+        u, b = np.empty((len(t), len(self._problem.q))), np.empty(len(t))
         starts = [piece.bounds[0] for piece in self._pieces]
-        return self._pieces[max(int(np.searchsorted(starts, t, side="right")) - 1, 0)]
+        owner = np.maximum(np.searchsorted(starts, t, side="right") - 1, 0)
+        for k in np.unique(owner):
+            at = owner == k
+            u[at], b[at] = self._pieces[k].duals(t[at])
+        lo, hi = self._problem.box(t[:, None])
+        np.clip(u, lo, hi, out=u)
+        width = hi - lo
+        margin = _INTERIOR * np.where(np.isfinite(width), width, np.abs(u).max(axis=1, keepdims=True))
+        interior = np.any((u - lo > margin) & (hi - u > margin), axis=1)
+        intervals: list[tuple[float, float] | None] = [None] * len(t)
+        for k in np.flatnonzero(~interior):
+            intervals[k] = low, high = self._interval(u[k], lo[k], hi[k])
+            ends = [end for end in (low, high) if np.isfinite(end)]
+            b[k] = np.mean(ends) if ends else b[k]
+        return u, b, intervals
+
+    def _interval(self, u: Array, lo: Array, hi: Array) -> tuple[float, float]:
+        at_hi, movable = hi - u <= u - lo, hi > lo
+        limits = self._problem.q - self._rows.product(u)
+        low = float(np.max(limits[~at_hi & movable], initial=-np.inf))
+        return low, float(np.min(limits[at_hi & movable], initial=np.inf))
 
     def _check(self, t: float) -> float:
         low, high = self.range

@@ -4,7 +4,7 @@ A ``TracedPiece`` stores what the event loop logged: for every segment the elbow
 list of set changes; memory is O(sum of elbow sizes), never n times the number of events. An ``AffinePiece`` stores two
 n-vectors: the solution moves along a straight line (a flat end of a weight path, the constant tail of a balance path).
 
-Both answer ``dual(t) -> (u, b)``; the problem they belong to is ``ParametricQP``.
+Both answer ``duals(t) -> (u, b)`` for an array of values; the problem they belong to is ``ParametricQP``.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class ParametricQP:
         """The same problem in the parameter -t, so that one engine that only goes up can go down."""
         return ParametricQP(self.q, self.lo0, -self.lo1, self.hi0, -self.hi1)
 
-    def box(self, t: float) -> tuple[Array, Array]:
-        """The bounds at ``t`` (a bound that does not move stays finite at t = inf)."""
+    def box(self, t: float | Array) -> tuple[Array, Array]:
+        """The bounds at ``t``, or at a column of values (a bound that does not move stays finite at t = inf)."""
         return _affine(self.lo0, self.lo1, t), _affine(self.hi0, self.hi1, t)
 
 
-def _affine(constant: Array, slope: Array, t: float) -> Array:
-    if np.isfinite(t):
+def _affine(constant: Array, slope: Array, t: float | Array) -> Array:
+    if np.all(np.isfinite(t)):
         return constant + t * slope
     return np.where(slope == 0, constant, np.copysign(np.inf, slope))
 
@@ -64,10 +64,10 @@ class TracedPiece:
         """Segment boundaries, ascending in t."""
         return np.sort(self.direction * self.log["t"])
 
-    def segment(self, t: float) -> int:
-        """The segment that holds ``t``; at a boundary the one with the smaller parameter of the engine."""
-        k = int(np.searchsorted(self.log["t"], self.direction * t)) - 1
-        return min(max(k, 0), len(self.log["b0"]) - 1)
+    def segments(self, t: Array) -> Array:
+        """The segments that hold ``t``; at a boundary the one with the smaller parameter of the engine."""
+        k = np.searchsorted(self.log["t"], self.direction * t) - 1
+        return np.clip(k, 0, len(self.log["b0"]) - 1)
 
     def state_in(self, segment: int) -> Array:
         """LO, HI or FREE of every index in a segment."""
@@ -76,14 +76,17 @@ class TracedPiece:
         state[self.log["index"][:count]] = self.log["state"][:count]  # a repeated index keeps its last value
         return state
 
-    def dual(self, t: float) -> tuple[Array, float]:
-        k, s = self.segment(t), self.direction * t
-        part = slice(self.log["ptr"][k], self.log["ptr"][k + 1])
-        state = self.state_in(k)
-        lo, hi = self.problem.box(s)
+    def duals(self, t: Array) -> tuple[Array, Array]:
+        """Multipliers, a row for each value, and intercepts."""
+        k, s = self.segments(t), self.direction * t
+        state = np.array([self.state_in(segment) for segment in k])
+        lo, hi = self.problem.box(s[:, None])
         u = np.where(state == LO, lo, hi)
-        u[self.log["elbow"][part]] = _affine(self.log["p0"][part], self.log["p1"][part], s)
-        return u, float(_affine(self.log["b0"][k], self.log["b1"][k], s))
+        ptr = self.log["ptr"]
+        for row, value, begin, end in zip(u, s, ptr[k], ptr[k + 1], strict=True):
+            part = slice(begin, end)
+            row[self.log["elbow"][part]] = _affine(self.log["p0"][part], self.log["p1"][part], value)
+        return u, _affine(self.log["b0"][k], self.log["b1"][k], s)
 
     def events(self) -> tuple[Array, Array, Array, Array]:
         """(t, index, state before, state after) of every set change, in the order they happened."""
@@ -109,8 +112,9 @@ class AffinePiece:
     def knots(self) -> Array:
         return np.array(self.bounds)
 
-    def dual(self, t: float) -> tuple[Array, float]:
-        return _affine(self.u0, self.u1, t), self.b
+    def duals(self, t: Array) -> tuple[Array, Array]:
+        """Multipliers, a row for each value, and intercepts."""
+        return _affine(self.u0, self.u1, t[:, None]), np.full(len(t), self.b)
 
     def events(self) -> tuple[Array, Array, Array, Array]:
         nothing: Any = np.zeros(0, dtype=np.int32)

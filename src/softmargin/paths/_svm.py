@@ -12,7 +12,7 @@ so what is left here is input checking, where to start, which way to run, and wh
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from softmargin.paths._path import Path, TrainingRows
 from softmargin.paths._pieces import AffinePiece, ParametricQP, Piece
 from softmargin.paths._tracer import NoStart, Tracer
 
-__all__ = ["balance_path", "cost_path", "weight_path"]
+__all__ = ["balance_path", "cost_path", "cost_paths", "weight_path"]
 
 Array = np.ndarray
 _START_WEIGHT = 0.5003247  # no ratio of small integers, so no intercept jumps there
@@ -83,6 +83,32 @@ def cost_path(
     if not 0 <= C_min < C_max:
         raise ValueError(f"C_min and C_max must satisfy 0 <= C_min < C_max; got {C_min!r} and {C_max!r}.")
     rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
+    return _cost_path(rows, C_min, C_max, jitter, max_events)
+
+
+def cost_paths(K: Array, y: Array, weights: Array, *, C_max: float) -> Iterator[Path]:
+    """The cost paths of one Gram matrix for each row of sample ``weights``, all positive; ``y`` is -1 or +1.
+
+    The matrix is looked at once and the arrays are taken as they are, which is most of the work on small data.
+    """
+    n = len(y)
+    attempts: list[float] | None = None
+    for weight in weights:
+        rows = TrainingRows(K, Kernel("precomputed"), y, weight, np.arange(n), np.ones(n))
+        if attempts is None:
+            _check_gram(K)
+            attempts = _jitters(rows)
+        yield _cost_path(rows, 0.0, C_max, None, None, attempts)
+
+
+def _cost_path(
+    rows: TrainingRows,
+    C_min: float,
+    C_max: float,
+    jitter: float | None,
+    max_events: int | None,
+    attempts: list[float] | None = None,
+) -> Path:
     zero = np.zeros_like(rows.weight)
     positive = np.where(rows.y > 0, rows.weight, 0.0)
     problem = ParametricQP(rows.y, zero, positive - rows.weight, zero, positive)
@@ -98,7 +124,7 @@ def cost_path(
             tracer.follow(problem, start, C_min)
         return (first,) if C_min < first else ()
 
-    return _path("C", rows, problem, trace, jitter, max_events)
+    return _path("C", rows, problem, trace, jitter, max_events, attempts)
 
 
 def weight_path(
@@ -323,15 +349,17 @@ def _path(
     trace: Callable[[Tracer], tuple[float, ...]],
     jitter: float | None,
     max_events: int | None,
+    attempts: list[float] | None = None,
 ) -> Path:
     """Trace with as little jitter as goes through; the last attempt may restart and bridge."""
     if jitter is not None and not jitter >= 0:
         raise ValueError(f"jitter must be nonnegative; got {jitter!r}.")
     if max_events is not None and max_events < 1:
         raise ValueError(f"max_events must be at least 1; got {max_events!r}.")
-    if not rows.linear:
-        _check_gram(rows.matrix)
-    attempts = _jitters(rows) if jitter is None else [float(jitter)]
+    if attempts is None:
+        if not rows.linear:
+            _check_gram(rows.matrix)
+        attempts = _jitters(rows) if jitter is None else [float(jitter)]
     for attempt in attempts:
         last = attempt == attempts[-1]
         tracer = Tracer(rows, attempt, max_events or 1000 + 50 * len(rows.y), 20 if last else 0)

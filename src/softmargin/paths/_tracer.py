@@ -175,14 +175,16 @@ class Tracer:
         self.status = "stalled"
 
     def _append_flat(self, t: float, t_end: float, anchor: float | None) -> None:
-        u, b = self.pieces[-1].dual(t)
+        (u,), (b,) = self.pieces[-1].duals(np.array([t]))
         u1 = np.zeros_like(u) if anchor is None or np.isinf(anchor) else u / (t - anchor)
         bounds = (min(t, t_end), max(t, t_end))
         self.pieces.append(AffinePiece(u - t * u1, u1, b, bounds))
 
     def _restart(self, problem: ParametricQP, start: Start, t: float, t_end: float, direction: int) -> Start:
         """Solve anew just beyond a stall at ``t`` and bridge the sliver."""
-        u, b = self.pieces[-1].dual(t) if self.engine.n_segments else (start.u, start.b)
+        u, b = start.u, start.b
+        if self.engine.n_segments:
+            (u,), (b,) = self.pieces[-1].duals(np.array([t]))
         ahead = abs(t_end - t) if np.isfinite(t_end) else max(1.0, abs(t))
         sliver = direction * min(1e-7 * max(abs(t), 1e-3) * 4.0**self.n_bridges, 0.5 * ahead)
         fresh = self.start(problem, t + sliver, u)

@@ -15,13 +15,14 @@ tight ``tol``, are finished by solving the equations of the free points directly
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from softmargin._kernels.boxqp import descend, descend_pairs
+from softmargin._kernels.boxqp import descend, descend_pairs, intercept_ends, snap, worst_slope
 from softmargin.solvers._gram_rows import FeatureRows, GramRows
 
 __all__ = [
@@ -129,7 +130,7 @@ def finish_box_qp(
     finest = min(tol, 1e-10) if len(q) <= EXACT_ROWS or tol < 1e-5 else tol
     target, violation = tol, np.inf
     while True:
-        _snap(u, lo, hi)
+        snap(u, lo, hi, SNAP)
         if G is None or polish:  # what many updates have added up is not accurate enough to refine
             G = _gradient(rows, u, q)
         if polish:
@@ -168,9 +169,8 @@ def feasible_start(start: Array | None, lo: Array, hi: Array, intercept: bool) -
 
 def intercept_interval(u: Array, G: Array, lo: Array, hi: Array) -> tuple[float, float]:
     """``(m, M)``: every intercept between is optimal; ``m > M`` by the KKT violation."""
-    m = np.max(-G, where=u < hi, initial=-np.inf)
-    M = np.min(-G, where=u > lo, initial=np.inf)
-    return float(m), float(M)
+    m, M = intercept_ends(u, G, lo, hi)
+    return m, M
 
 
 def midpoint(interval: tuple[float, float]) -> float:
@@ -189,8 +189,8 @@ def _gradient(rows: GramRows | FeatureRows, u: Array, q: Array) -> Array:
 def _violation(u: Array, G: Array, lo: Array, hi: Array, intercept: bool) -> float:
     if intercept:
         m, M = intercept_interval(u, G, lo, hi)
-        return max(0.0, m - M) if np.isfinite(m) and np.isfinite(M) else 0.0
-    return float(np.max(np.abs(G), where=((G < 0) & (u < hi)) | ((G > 0) & (u > lo)), initial=0.0))
+        return max(0.0, m - M) if isfinite(m) and isfinite(M) else 0.0
+    return float(worst_slope(u, G, lo, hi))
 
 
 def _rounds(
@@ -198,6 +198,8 @@ def _rounds(
 ) -> int:
     """Working sets until the violation is at most ``tol``; ``u`` and ``G`` change in place; returns their number."""
     solve = descend_pairs if intercept else descend
+    if rows.whole is not None and len(u) <= 2 * WORKING_SET:  # one working set, and no copies
+        return _one_set(rows.whole, u, G, lo, hi, solve, tol, max_rounds)
     previous = np.empty(0, dtype=np.int64)
     done = 0
     while done < max_rounds:
@@ -215,6 +217,14 @@ def _rounds(
         u[chosen] = inner
         rows.add(chosen[changed], (inner - old)[changed], G)
         previous = chosen
+    return done
+
+
+def _one_set(K: Array, u: Array, G: Array, lo: Array, hi: Array, solve: Any, tol: float, max_rounds: int) -> int:
+    done, steps, left = 0, 1, np.inf
+    while done < max_rounds and left > tol and steps > 0:
+        steps, left = solve(K, G, u, lo, hi, tol, min(STEPS_PER_ROUND, STEPS_COUNTED * (max_rounds - done)))
+        done += -(-steps // STEPS_COUNTED)
     return done
 
 
@@ -265,7 +275,7 @@ def _solve_free_points(rows: GramRows | FeatureRows, u: Array, G: Array, lo: Arr
         length = min(1.0, float(room.min()))
         new = v.copy()
         new[still] = np.where(room <= length, bound, np.clip(here + length * step, low[still], high[still]))
-        _snap(new, low, high)
+        snap(new, low, high, SNAP)
         g += K @ (new - v)
         v = new
         if length == 1.0:
@@ -291,13 +301,6 @@ def _equality_step(K: Array, G: Array, total: float | None) -> Array | None:
     both = cho_solve(factor, np.column_stack([-G, np.ones_like(G)]), check_finite=False)
     level = (-total - both[:, 0].sum()) / both[:, 1].sum()
     return np.asarray(both[:, 0] + level * both[:, 1])
-
-
-def _snap(u: Array, lo: Array, hi: Array) -> None:
-    # with huge features the largest multiplier is far below the bounds, and sets the scale
-    width = np.minimum(hi - lo, 2 * np.abs(u).max(initial=0.0))
-    np.copyto(u, lo, where=u - lo <= SNAP * width)
-    np.copyto(u, hi, where=hi - u <= SNAP * width)
 
 
 def box_report(

@@ -48,6 +48,11 @@ class GramRows:
         rows.n, rows._fetch, rows._store = len(K), None, np.ascontiguousarray(K, dtype=dtype)
         return rows
 
+    @property
+    def whole(self) -> Array | None:
+        """The matrix itself where it is at hand in float64."""
+        return self._store if self._fetch is None and self._store.dtype == np.float64 else None
+
     def block(self, at: NDArray[np.int64]) -> Array:
         """``K[at][:, at]`` in float64."""
         at = np.ascontiguousarray(at, dtype=np.int64)
@@ -88,6 +93,8 @@ class GramRows:
 
 class FeatureRows:
     """The matrix ``Phi Phi'`` of features, by products with ``Phi``."""
+
+    whole = None
 
     def __init__(self, features: Expansion) -> None:
         self.n = features.shape[0]
