@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dposv
 
 from softmargin._kernels.boxqp import descend, descend_pairs, intercept_ends, snap, worst_slope
 from softmargin.solvers._gram_rows import FeatureRows, GramRows
@@ -43,6 +43,7 @@ EXACT_ROWS = 1000  # up to here the optimum is refined to the last digits whatev
 FREE_LIMIT = 3000  # free points beyond which their equations are not solved directly
 FREE_STEPS = 100  # bounds met on the way to the solution of those equations
 SNAP = 1e-9
+_TINY = float(np.finfo(np.float64).tiny)
 STEPS_PER_ROUND = 100_000
 STEPS_COUNTED = 2_000  # pair steps that count as another working set
 
@@ -148,7 +149,8 @@ def feasible_start(start: Array | None, lo: Array, hi: Array, intercept: bool) -
     """``start`` (zero if None) clipped to the box, its sum brought to zero by moving free points first."""
     if np.any(lo > hi) or (intercept and (lo.sum() > 0 or hi.sum() < 0)):
         raise ValueError("the box QP has no feasible point: need lo <= hi and sum(lo) <= 0 <= sum(hi).")
-    u = np.clip(np.zeros_like(lo) if start is None else start, lo, hi).astype(np.float64)
+    u = np.zeros_like(lo) if start is None else np.array(start, dtype=np.float64)
+    np.clip(u, lo, hi, out=u)
     if not intercept:
         return u
     for free_only in (True, False):
@@ -270,37 +272,37 @@ def _solve_free_points(rows: GramRows | FeatureRows, u: Array, G: Array, lo: Arr
         if step is None:
             break
         here, bound = v[still], np.where(step > 0, high[still], low[still])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(step == 0, np.inf, (bound - here) / step)
+        room = np.full_like(step, np.inf)
+        np.divide(bound - here, step, out=room, where=step != 0)
         length = min(1.0, float(room.min()))
         new = v.copy()
         new[still] = np.where(room <= length, bound, np.clip(here + length * step, low[still], high[still]))
         snap(new, low, high, SNAP)
-        g += K @ (new - v)
-        v = new
+        change, v = new - v, new
         if length == 1.0:
             break
+        g += K @ change
     rows.add(free, v - u[free], G)
     u[free] = v
 
 
 def _equality_step(K: Array, G: Array, total: float | None) -> Array | None:
     """The step to the minimum over the free points; ``total`` is the sum to take away, None if there is no sum."""
-    size = float(np.mean(np.diag(K)))
+    m = len(K)
+    size = float(K.trace()) / m
     if not size > 0:
         return None
-    K[np.diag_indices_from(K)] += 1e-12 * size
+    K.flat[:: m + 1] += 1e-12 * size
+    sides = np.ones((2, m))
+    np.negative(G, out=sides[0])
     if total is not None:
         K += size  # adds size * (sum of step)^2 / 2, which the constraint makes a constant
-    try:
-        factor = cho_factor(K, overwrite_a=True, check_finite=False)
-    except LinAlgError:
+    # called directly: for few free points the checks of scipy.linalg would take most of the time
+    _, answer, info = dposv(K.T, sides.T, overwrite_a=True, overwrite_b=True)
+    if info != 0:
         return None
-    if total is None:
-        return np.asarray(-cho_solve(factor, G, check_finite=False))
-    both = cho_solve(factor, np.column_stack([-G, np.ones_like(G)]), check_finite=False)
-    level = (-total - both[:, 0].sum()) / both[:, 1].sum()
-    return np.asarray(both[:, 0] + level * both[:, 1])
+    step, drift = answer[:, 0], answer[:, 1]
+    return step if total is None else step + (-total - step.sum()) / drift.sum() * drift
 
 
 def box_report(
@@ -319,13 +321,13 @@ def box_report(
     interval = intercept_interval(u, G, lo, hi) if intercept else (0.0, 0.0)
     b = midpoint(interval)
     residual = -G - b  # q - f
-    with np.errstate(invalid="ignore"):
-        dual_cost = np.where(residual > 0, hi, lo) * residual
-    dual_cost = np.where(residual == 0, 0.0, dual_cost)
+    dual_cost = np.zeros_like(residual)  # an infinite bound costs nothing at a zero residual
+    np.multiply(np.where(residual > 0, hi, lo), residual, out=dual_cost, where=residual != 0)
     half_norm, value = known or (0.5 * float(u @ (G + q)), 0.5 * float(u @ (G - q)))
     primal = half_norm + float(dual_cost.sum())
-    reach = np.where(np.isfinite(hi - lo), hi - lo, 0.0)
-    scale = max(abs(primal), abs(value), 1e-6 * float(reach @ np.abs(q)), np.finfo(float).tiny)
+    reach = hi - lo
+    reach[np.isinf(reach)] = 0.0
+    scale = max(abs(primal), abs(value), 1e-6 * float(reach @ np.abs(q)), _TINY)
     gap = (primal + value) / scale
     ends = (min(interval), max(interval))
     return BoxSolution(u, G, ends, b, value, primal, max(0.0, float(gap)), violation, n_iter, violation <= tol)
