@@ -176,7 +176,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ImportError("TunedClassifier.results_ needs pandas: pip install pandas") from error
         rows = [r["params"] | {self.criterion_: r["score"], "std_error": r["error"]} for r in self._records]
         table = pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=object) for name in rows[0]})
-        numbers = {name: float for name in ("C", self.criterion_, "std_error")}  # None stays None in the others
+        numbers = dict.fromkeys(("C", self.criterion_, "std_error"), float)  # None stays None in the others
         return table.astype(numbers).sort_values(self.criterion_, ignore_index=True)
 
     # -- candidates ----------------------------------------------------------------------------------------------
