@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from softmargin.estimators._base import TrainingSet
 from softmargin.estimators._simultaneous import SimultaneousClassifier
@@ -150,24 +151,25 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         if expansion.is_kernel or m > n or (k * m * m > 3 * n * n and self.mix != 0.5):
             gram = np.asarray(expansion.outer(), dtype=np.float64)
         features = None if gram is not None else expansion.X.astype(np.float64, copy=False)
-        self.mix_, self.C_ = self._chosen(data, gram, features)
+        moments = None if gram is not None else ClassMoments(features, data.codes, data.weight, k, self._intercept)
+        self.mix_, self.C_ = self._chosen(data, gram, moments)
         lam = 1 / (2 * self.C_)
-        if gram is None:
-            moments = ClassMoments(features, data.codes, data.weight, k, self._intercept)
+        if moments is not None:
             return solve_moments(moments, self.mix_, lam)
         solution = solve_kernel(gram, data.codes, data.weight, k, self.mix_, lam, self._intercept)
         if not expansion.is_kernel:
             solution.dual, solution.coef = solution.coef, np.asarray(expansion.X.T @ solution.coef)
         return solution
 
-    def _chosen(self, data: TrainingSet, gram: Any, features: Any) -> tuple[float, float]:
+    def _chosen(self, data: TrainingSet, gram: Any, moments: Any) -> tuple[float, float]:
         """The mix and ``C`` asked for, or the ones leave-one-out prefers."""
         self.__dict__.pop("grid_", None)
         mix: Any = 0.5 if len(self.classes_) == 2 else self.mix
         if mix != "auto" and self.C != "auto":
             return float(mix), float(self.C)
+        sparse = gram is None and issparse(moments.Z)
         spectrum = (
-            Spectrum.of_features(features, data.weight, self._intercept)
+            Spectrum.of_features(moments.Z, data.weight, self._intercept, None if sparse else moments.total)
             if gram is None
             else Spectrum.of_kernel(gram, data.weight, self._intercept)
         )

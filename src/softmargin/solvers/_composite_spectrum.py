@@ -42,8 +42,8 @@ class Spectrum:
         return 2 * float(self.values.sum())
 
     @classmethod
-    def of_features(cls, Z: Any, weight: Array, intercept: str) -> Spectrum:
-        """From features; never n x n."""
+    def of_features(cls, Z: Any, weight: Array, intercept: str, total: Array | None = None) -> Spectrum:
+        """From features; never n x n. ``total`` is the one of ``ClassMoments``, if dense features have it already."""
         mean = np.asarray(weight @ Z) / weight.sum() if intercept == "free" else np.zeros(Z.shape[1])
         if sparse.issparse(Z):
             root = Z.multiply(np.sqrt(weight)[:, None]).tocsr()
@@ -52,8 +52,11 @@ class Spectrum:
             Z = Z - mean
             if intercept == "penalized":
                 Z = np.column_stack([np.ones(len(Z)), Z])
-            root = Z * np.sqrt(weight)[:, None]
-            S = root.T @ root
+            if total is None:
+                root = Z * np.sqrt(weight)[:, None]
+                S = root.T @ root
+            else:
+                S = total[1:, 1:] if intercept == "free" else total
         if sparse.issparse(Z) and intercept == "penalized":
             edge = np.asarray(weight @ Z)
             S = np.block([[np.array([[weight.sum()]]), edge[None, :]], [edge[:, None], S]])
