@@ -162,7 +162,7 @@ def test_indefinite_kernel_matrices_are_refused():
         ProbabilisticSVC(kernel="precomputed").fit(K, [0, 1, 1])
 
 
-@pytest.mark.parametrize("params", [{"kernel": "rbf"}, {"method": "psi"}], ids=str)
+@pytest.mark.parametrize("params", [{"kernel": "rbf"}, {"method": "psi"}, {"engine": "path"}], ids=str)
 def test_passes_scikit_learns_checks(params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

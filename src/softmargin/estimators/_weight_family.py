@@ -139,13 +139,15 @@ class GridFamily(WeightFamily):
 class PathFamily(WeightFamily):
     """The exact path: scores are affine in pi between breakpoints, so every sign change is a root, not a grid cell."""
 
-    def __init__(self, X: Any, y: np.ndarray, C: float, weight: np.ndarray, kernel: Kernel | None) -> None:
+    def __init__(
+        self, X: Any, y: np.ndarray, C: float, weight: np.ndarray, kernel: Kernel | None, n_rows: float
+    ) -> None:
         options = {} if kernel is None else {"gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
         name = None if kernel is None else kernel.name
         self.path = weight_path(X, y, C=C, kernel=name, sample_weight=weight, **options)
         self.plain = self.path.at(0.5)
         self.n_iter = self.path.n_events
-        self.edge = 1 / (2 * max(2.0, float(len(y))))
+        self.edge = 1 / (2 * max(2.0, n_rows))
         low, high = self.path.range
         knots = np.clip(self.path.breakpoints, max(low, self.edge), min(high, 1 - self.edge))
         self.knots = np.unique(np.concatenate([[max(low, self.edge)], knots, [min(high, 1 - self.edge)]]))
@@ -166,6 +168,11 @@ class PathFamily(WeightFamily):
         up = np.clip(last_positive.max(axis=1), self.edge, 1 - self.edge)
         down = np.clip(first_negative.min(axis=1), self.edge, 1 - self.edge)
         return Bracket(up, down, 1.0), np.asarray(self.path.decision_function(X, 0.5))
+
+    def answer(self, X: Any) -> tuple[Bracket, np.ndarray]:
+        """The probabilities are continuous here, and centred they are the scores: both rank rows alike."""
+        found = self.bracket(X)
+        return found, found.probability - 0.5
 
     def attributes(self, rows: np.ndarray) -> dict[str, Any]:
         return {"weights_": self.knots, "path_": self.path}

@@ -135,7 +135,8 @@ class ProbabilisticSVC(ClassifierBase):
         for name, allowed in (("method", ("svm", "psi")), ("engine", ("grid", "path"))):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}.")
-        if self.engine == "path" and (self.method != "svm" or self.n_components is not None):
+        landmarks = self.kernel is not None and self.n_components is not None
+        if self.engine == "path" and (self.method != "svm" or landmarks):
             raise ValueError(
                 f"engine='path' follows the exact SVM only; got method={self.method!r} and "
                 f"n_components={self.n_components!r}. Use engine='grid'."
@@ -153,10 +154,10 @@ class ProbabilisticSVC(ClassifierBase):
         kernel = self._kernel(data)
         return expand(data.X, kernel, n_components=self.n_components, random_state=self.random_state)
 
-    def _grid_size(self, data: TrainingSet) -> int:
+    def _n_rows(self, data: TrainingSet) -> float:
+        """The number of rows, where one of weight two is two rows."""
         whole = np.all(data.counts == np.round(data.counts))
-        rows = float(data.counts.sum()) if whole else len(data.counts)  # a row of weight two is two rows
-        return self._grid_size_of(rows)
+        return float(data.counts.sum()) if whole else len(data.counts)
 
     def _grid_size_of(self, n_rows: float) -> int:
         return int(self.n_weights) if self.n_weights is not None else max(2, math.isqrt(round(n_rows)))
@@ -165,11 +166,10 @@ class ProbabilisticSVC(ClassifierBase):
         y = y.astype(np.float64, copy=False)
         family: WeightFamily
         if self.engine == "path":
-            family = PathFamily(data.X, y, self.C, data.weight, self._kernel(data))
+            family = PathFamily(data.X, y, self.C, data.weight, self._kernel(data), self._n_rows(data))
         else:
-            family = GridFamily(
-                data.shared, y, self.C * data.weight, self._grid_size(data), self.method, self.tol, self.max_iter
-            )
+            m = self._grid_size_of(self._n_rows(data))
+            family = GridFamily(data.shared, y, self.C * data.weight, m, self.method, self.tol, self.max_iter)
         self.solution_ = family.plain
         self.n_iter_ = max(1, family.n_iter)
         self.nonmonotone_share_ = float(np.mean(~family.training.monotone))

@@ -22,6 +22,7 @@ from softmargin.solvers import Solution
 __all__ = ["Path", "TrainingRows"]
 
 _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
+_SAMPLE = 25  # values at which the gap is measured
 _BLOCK = 2**20  # multipliers evaluated at a time
 Array = np.ndarray
 
@@ -81,6 +82,8 @@ class Path:
         The worst violation of the optimality conditions seen at any breakpoint, relative to their scale.
     n_events, n_bridges : int
         Events handled by the engine, and slivers bridged where it had to start anew.
+    gap : float
+        The largest relative duality gap at a sample of parameter values, computed when asked for.
     jitter : float
         Relative ridge added to the diagonal of the training Gram matrix.
     """
@@ -102,6 +105,14 @@ class Path:
     def __repr__(self) -> str:
         low, high = self.range
         return f"Path({self.parameter} in [{low:.6g}, {high:.6g}], {len(self.breakpoints)} breakpoints)"
+
+    @property
+    def gap(self) -> float:
+        """The largest relative duality gap at a sample of values: what jitter and bridges cost."""
+        knots = self.breakpoints
+        middles = 0.5 * (knots[1:] + knots[:-1])
+        at = np.linspace(0, len(middles) - 1, min(len(middles), _SAMPLE)).astype(int)
+        return max((self.at(t).gap for t in middles[at]), default=0.0)
 
     @property
     def breakpoints(self) -> Array:

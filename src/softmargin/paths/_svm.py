@@ -30,6 +30,7 @@ from softmargin.paths._tracer import NoStart, Tracer
 __all__ = ["balance_path", "cost_path", "cost_paths", "weight_path"]
 
 Array = np.ndarray
+_GAP = 1e-6  # a relative duality gap worth a warning
 _START_WEIGHT = 0.5003247  # no ratio of small integers, so no intercept jumps there
 
 
@@ -387,6 +388,13 @@ def _path(
         warnings.warn(
             f"the path stopped after {tracer.n_events} events ({tracer.status}); it is exact for {name} in "
             f"[{path.range[0]:.6g}, {path.range[1]:.6g}]. Raise max_events, or set jitter=1e-7.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if (path.jitter > 0 or path.n_bridges > 0) and (gap := path.gap) > _GAP:
+        warnings.warn(
+            f"the path was traced with jitter={path.jitter:g} and {path.n_bridges} bridges; its relative duality gap "
+            f"reaches {gap:.2g}. Use a rougher kernel (a larger gamma) or a smaller C if that is too much.",
             ConvergenceWarning,
             stacklevel=3,
         )
