@@ -203,3 +203,14 @@ def test_bad_input_is_named(call, message):
     X, y = rng.normal(size=(12, 2)), np.where(np.arange(12) % 2, 1, -1)
     with pytest.raises(ValueError, match=message):
         call(X, y)
+
+
+def test_a_path_whose_jitter_costs_accuracy_says_so():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    y = X[:, 0] + X[:, 1] ** 2 - 1 + 0.7 * rng.standard_normal(300) > 0
+    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
+        rough = paths.weight_path(X, y, kernel="rbf", gamma=0.05, C=1e4)
+    assert rough.jitter > 0
+    assert rough.gap > 1e-6
+    assert paths.weight_path(X, y, kernel="rbf", gamma=2.0).gap < 1e-9
