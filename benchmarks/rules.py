@@ -1,9 +1,9 @@
 """Rule boosting: speed against histogram trees and AdaBoost, memory, and errors on small real sets.
 
 Speed: 100000 rows of 50 independent normals, a product of two and a sum of eight of them plus noise as the truth, 50
-rules of at most two literals against 50 trees of depth two and 50 stumps. Errors: ten stratified folds (shuffled, seed
-0) of 15 two-class sets, the same folds and the same number of rules for everybody; rules here read names and gaps as
-they are, the peers see indicators and medians.
+rules of at most two literals against 50 trees of depth two and 50 stumps. Errors: ten stratified folds (shuffled,
+seed 1; defaults were looked at with seed 0) of 15 two-class sets, the same folds and the same number of rules for
+everybody; rules here read names and gaps as they are, the peers see indicators and medians.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _two_classes(name: str) -> tuple[Any, np.ndarray, np.ndarray]:
 
 def _error(fit: Callable[[Any, np.ndarray], Any], X: Any, y: np.ndarray) -> float:
     wrong, take = 0, X.iloc if hasattr(X, "iloc") else X
-    for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(len(y)), y):
+    for train, test in StratifiedKFold(10, shuffle=True, random_state=1).split(np.zeros(len(y)), y):
         wrong += int(np.sum(np.asarray(fit(take[train], y[train]).predict(take[test])) != y[test]))
     return 100 * wrong / len(y)
 
