@@ -84,13 +84,14 @@ def cost_path(
     if not 0 <= C_min < C_max:
         raise ValueError(f"C_min and C_max must satisfy 0 <= C_min < C_max; got {C_min!r} and {C_max!r}.")
     rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
-    return _cost_path(rows, C_min, C_max, jitter, max_events)
+    return _measured(_cost_path(rows, C_min, C_max, jitter, max_events))
 
 
 def cost_paths(K: Array, y: Array, weights: Array, *, C_max: float) -> Iterator[Path]:
     """The cost paths of one Gram matrix for each row of sample ``weights``, all positive; ``y`` is -1 or +1.
 
-    The matrix is looked at once and the arrays are taken as they are, which is most of the work on small data.
+    The matrix is looked at once, the arrays are taken as they are and the paths are not measured, which would be most
+    of the work on small data.
     """
     n = len(y)
     attempts: list[float] | None = None
@@ -201,7 +202,7 @@ def weight_path(
         tracer.follow(problem, start, 0.0, flat_anchor=0.0)
         return (first,)
 
-    return _path("pi", rows, problem, trace, jitter, max_events)
+    return _measured(_path("pi", rows, problem, trace, jitter, max_events))
 
 
 def balance_path(
@@ -269,7 +270,7 @@ def balance_path(
             tracer.follow(problem, start, np.inf, flat_anchor=np.inf)
         return ()
 
-    return _path("v", rows, problem, trace, jitter, max_events)
+    return _measured(_path("v", rows, problem, trace, jitter, max_events))
 
 
 def _constant_pieces(rows: TrainingRows, problem: ParametricQP) -> list[Piece]:
@@ -391,6 +392,11 @@ def _path(
             ConvergenceWarning,
             stacklevel=3,
         )
+    return path
+
+
+def _measured(path: Path) -> Path:
+    """The path, with a warning if rounding made it less than exact."""
     if (path.jitter > 0 or path.n_bridges > 0) and (gap := path.gap) > _GAP:
         warnings.warn(
             f"the path was traced with jitter={path.jitter:g} and {path.n_bridges} bridges; its relative duality gap "
