@@ -43,9 +43,9 @@ def fill(const double[:, ::1] A, const double[:, ::1] D):
                     n_in += above
                     mass += share
                     total += share * a[j]
-                if n_in == last or n_in == 0:
+                if n_in >= last or n_in == 0:  # rounding may let one back in: it stays out
                     break
-                level = total / mass
+                level = larger(total / mass, level)
                 last = n_in
             total = 0
             for j in range(k):
@@ -57,7 +57,8 @@ def fill(const double[:, ::1] A, const double[:, ::1] D):
                     p[j] *= share
             else:
                 top = 0
-                for j in range(1, k):
+                for j in range(k):
+                    p[j] = 0
                     if a[j] > a[top]:
                         top = j
                 p[top] = 1
