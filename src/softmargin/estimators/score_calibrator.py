@@ -74,8 +74,8 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> from softmargin import ScoreCalibrator
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = ScoreCalibrator(make_pipeline(StandardScaler(), SVC()), method="platt").fit(X, y)
-    >>> model.predict_proba(X[:1]).round(2)
-    array([[1., 0.]])
+    >>> bool(model.predict_proba(X[:1])[0, 0] > 0.95)
+    True
     """
 
     def __init__(
