@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
-from softmargin import MarginClassifier, RobustSVC, TunedClassifier, losses
+from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression, TunedClassifier, losses
 from softmargin.solvers import RobustSolution
 from softmargin.tuning import robust_grid
 
@@ -88,9 +88,11 @@ def test_the_truncated_hinge_follows_the_golden_rounds(case):
     X, y, want = np.array(case["X"]), np.array(case["y"]), case["expected"]
     model = RobustSVC(loss="truncated_hinge", sigma=1 - case["s"], C=case["C"], **kernel_of(case)).fit(X, y)
     trace = want["objective_trace"]
-    np.testing.assert_allclose(model.solution_.history[: len(trace)], trace, rtol=1e-6)
-    assert model.objective_ == pytest.approx(want["objective"], rel=1e-6)
-    np.testing.assert_allclose(model.decision_function(X), want["f"], atol=1e-5)
+    np.testing.assert_allclose(model.solution_.history[: len(trace)], trace, rtol=1e-9)
+    assert model.n_iter_ == want["cccp_iterations"]
+    assert model.objective_ == pytest.approx(want["objective"], rel=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), want["f"], atol=1e-8)
+    np.testing.assert_allclose(model.intercept_[0], want["b"], atol=1e-8)
     given_up = np.flatnonzero(y * model.decision_function(X) < case["s"])
     assert given_up.tolist() == want["delta_sets"][-1]
 
@@ -225,6 +227,27 @@ def test_several_classes_and_any_start():
         assert model.score(X, y) > 0.8
         assert model.sample_trust_.shape == (150,)
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [RobustSVC(loss="truncated_hinge", init="anneal"), TruncatedLogisticRegression(init="anneal")],
+    ids=["hinge", "logistic"],
+)
+def test_annealing_needs_a_scale(model):
+    X, _, y, _ = flipped_blobs(n=40)
+    with pytest.raises(ValueError, match="init='anneal' starts from gentler values of sigma"):
+        model.fit(X, y)
+
+
+def test_a_class_of_one_row_cannot_be_calibrated_and_nothing_is_fitted():
+    X, _, y, _ = flipped_blobs(n=40)
+    lonely = np.where(np.arange(40) == 0, 2, y)
+    model = RobustSVC(probability="calibrated")
+    with pytest.raises(ValueError, match="needs two rows of each class"):
+        model.fit(X, lonely)
+    assert not hasattr(model, "estimators_")
+    assert RobustSVC(probability="auto", sigma=2.0).fit(X, lonely).predict_proba(X).shape == (40, 3)
 
 
 def test_lasso_and_concave_penalties_go_through_the_same_driver():

@@ -35,6 +35,11 @@ def robust_engine(estimator: Any, problem: Problem) -> Any:
         raise ValueError(f"init must be one of {INITS}; got {estimator.init!r}.")
     if not estimator.n_init >= 1:
         raise ValueError(f"n_init must be at least 1; got {estimator.n_init!r}.")
+    if estimator.init == "anneal" and not hasattr(problem.loss, "sigma"):
+        raise ValueError(
+            f"init='anneal' starts from gentler values of sigma, which {problem.loss!r} does not have; use 'base' or "
+            "'zero', or n_init for more starts."
+        )
     if problem.loss.convex:
         return "auto"
     return majorizer(estimator.init, estimator.n_init, estimator.random_state)

@@ -12,6 +12,7 @@ from softmargin import losses
 from softmargin.estimators._base import TrainingSet
 from softmargin.estimators._expansion import ExpansionClassifier
 from softmargin.estimators._robust import note_robustness, robust_engine
+from softmargin.expansions import Expansion
 from softmargin.losses import Loss
 from softmargin.probability import Sigmoid, couple, fit_sigmoid, two_columns
 from softmargin.problem import Problem
@@ -44,9 +45,11 @@ class RobustSVC(ExpansionClassifier):
     probability : {"auto", "link", "calibrated", False}, default="auto"
         "auto": the loss's closed-form link, which exists from a threshold of ``sigma`` on (1.414 for Welsch, 1 for
         Cauchy), and no ``predict_proba`` below it; "link": the same, and an error where there is none; "calibrated": a
-        sigmoid fitted to the scores of five-fold cross-validation, which costs five more fits; False: none.
+        sigmoid fitted to the scores of five-fold cross-validation, which costs five more fits and needs two rows of
+        each class; False: none.
     init : {"base", "zero", "anneal"}, default="base"
-        Where the fit starts: the plain machine, the zero score, or gentler values of ``sigma`` first.
+        Where the fit starts: the plain machine, the zero score, or gentler values of ``sigma`` first (losses that have
+        a ``sigma``).
     n_init : int, default=1
         Number of starts; the others are plain machines of random halves of the rows.
     C : float, default=1.0
@@ -182,6 +185,14 @@ class RobustSVC(ExpansionClassifier):
     def _engine(self, problem: Problem) -> Any:
         return robust_engine(self, problem)
 
+    def _prepare(self, data: TrainingSet) -> Expansion:
+        if self.probability == "calibrated" and np.bincount(data.codes).min() < 2:
+            raise ValueError(
+                "probability='calibrated' needs two rows of each class at least, one to fit to and one to judge; use "
+                "probability='auto' or False, or drop or merge the class of one row."
+            )
+        return super()._prepare(data)
+
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         super()._fit_binary(data, y)
         problem = self._problem(data, y)
@@ -192,8 +203,6 @@ class RobustSVC(ExpansionClassifier):
 
     def _calibrate(self, problem: Problem, counts: np.ndarray) -> Sigmoid:
         smallest = int(min(np.sum(problem.y > 0), np.sum(problem.y < 0)))
-        if smallest < 2:
-            raise ValueError("probability='calibrated' needs two rows of each class at least; use 'auto' or False.")
         folds = StratifiedKFold(min(_FOLDS, smallest), shuffle=True, random_state=0).split(problem.y, problem.y)
         scores = left_out_scores(problem, np.ones(1), self._solve, folds)[0]
         return fit_sigmoid(scores, problem.y, counts)
