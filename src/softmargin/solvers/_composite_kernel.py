@@ -11,12 +11,16 @@ With ``R = ((1-mix) K + lam)^-1``, ``H = K R`` and the class blocks ``B_j = I + 
 
 where ``B`` is block diagonal and ``N`` positive definite for every mix. Targets are combinations of ``d`` and its class
 parts ``d_j``, so ``S_j`` is only ever applied to ``alpha d`` plus a vector supported on class j, and all k of those fit
-in one n-vector: two n x n factorisations, ``sum_j n_j^3`` and a few products, whatever k. A penalised intercept is the
+in one n-vector: two n x n factorisations, ``sum_j n_j^3`` and a few products, whatever k. The condition of
+``N`` is at most about ``max(mix/(1-mix), (1-mix)/mix)^2`` whatever the kernel, so it is factored in single precision
+unless the mix is extreme, and ``v`` and the intercepts are refined in double precision. A penalised intercept is the
 kernel ``K + 1``. At ``mix = 1/2`` everything decouples into one ridge regression.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +33,10 @@ __all__ = ["solve_kernel"]
 
 Array = NDArray[np.floating[Any]]
 
+_SINGLE_CONDITION = 1e4  # of N; beyond it single precision gains too few digits per refinement
+_REFINEMENTS = 3
+_BLOCK = 256
+
 
 def solve_kernel(
     K: Array, codes: NDArray[np.intp], weight: Array, n_classes: int, mix: float, lam: float, intercept: str
@@ -37,11 +45,12 @@ def solve_kernel(
     k = n_classes
     order = np.argsort(codes, kind="stable")
     d = np.sqrt(weight[order])
-    K = np.asarray(K[np.ix_(order, order)], dtype=np.float64)
+    K = np.asarray(K[order].take(order, axis=1), dtype=np.float64)
     if intercept == "penalized":
         K += 1
-    K *= d
-    K *= d[:, None]
+    if np.any(d != 1):
+        K *= d
+        K *= d[:, None]
     system = _Blocks(K, codes[order], d, k, mix, lam)
     free = intercept == "free"
     a, b, v = system.solve_half(free) if mix == 0.5 else system.solve(free)
@@ -50,6 +59,54 @@ def solve_kernel(
     coef[order] = (k - 1) * a * d[:, None]
     b = (k - 1) * (coef.sum(axis=0) / (k - 1) if intercept == "penalized" else b)
     return SimultaneousSolution(coef, b, (k - 1) ** 2 * objective / (2 * lam), residual)
+
+
+@dataclass
+class _Affine:
+    """The symmetric matrix ``constant I + slope base``, never formed."""
+
+    constant: float
+    slope: float
+    base: Array
+
+    def __matmul__(self, x: Array) -> Array:
+        return self.constant * x + self.slope * (self.base @ x) if self.slope else self.constant * x
+
+    def block(self, part: slice) -> Array:
+        block = self.slope * self.base[part, part]
+        block[np.diag_indices_from(block)] += self.constant
+        return block
+
+    def scaled(self, scale: float, shift: float, dtype: Any) -> Array:
+        """``scale * self + shift I``, formed."""
+        out = np.multiply(self.base, scale * self.slope, dtype=dtype, casting="same_kind")
+        out[np.diag_indices_from(out)] += scale * self.constant + shift
+        return out
+
+
+def _resolvent(K: Array, mix: float, lam: float) -> tuple[_Affine, _Affine]:
+    """``R`` and ``H = K R = (I - lam R) / (1 - mix)``."""
+    if mix == 1:
+        return _Affine(1 / lam, 0.0, K), _Affine(0.0, 1 / lam, K)
+    A = (1 - mix) * K
+    A[np.diag_indices_from(A)] += lam
+    lower, _ = linalg.lapack.dpotri(_factor(A), lower=1, overwrite_c=1)
+    R = lower.T  # C order, upper triangle filled
+    for first in range(0, len(R), _BLOCK):  # block by block: a transpose at large strides is slow
+        last = first + _BLOCK
+        R[last:, first:last] = R[first:last, last:].T
+        corner = R[first:last, first:last]
+        corner[:] = np.triu(corner) + np.triu(corner, 1).T
+    return _Affine(0.0, 1.0, R), _Affine(1 / (1 - mix), -lam / (1 - mix), R)
+
+
+def _factor(M: Array) -> Array:
+    """The lower Cholesky factor of a symmetric matrix in C order, which is overwritten."""
+    potrf = linalg.lapack.spotrf if M.dtype == np.float32 else linalg.lapack.dpotrf
+    factor, singular = potrf(M.T, lower=1, overwrite_a=1, clean=0)
+    if singular:
+        raise np.linalg.LinAlgError("The kernel matrix is not positive semidefinite to working precision; lower C.")
+    return factor
 
 
 class _Blocks:
@@ -69,12 +126,12 @@ class _Blocks:
         out[np.arange(len(vector)), self.codes] = vector
         return out
 
-    def spread(self, matrix: Array, vector: Array) -> Array:
+    def by_class(self, matrix: _Affine, vector: Array) -> Array:
         """``matrix @ columns(vector)``, at the cost of one product with a vector."""
-        out = np.empty((len(vector), self.k))
-        for j, part in enumerate(self.parts):
-            out[:, j] = matrix[:, part] @ vector[part]
-        return out
+        products = np.array([vector[part] @ matrix.base[part] for part in self.parts]).T
+        products *= matrix.slope
+        products[np.arange(len(vector)), self.codes] += matrix.constant * vector
+        return products
 
     def solve_half(self, free: bool) -> tuple[Array, Array, Array]:
         A = 0.5 * self.K
@@ -90,73 +147,67 @@ class _Blocks:
         return q, b, np.zeros(len(q))
 
     def solve(self, free: bool) -> tuple[Array, Array, Array]:
-        R, H = self._resolvent()
-        blocks = [self._block(H[part, part]) for part in self.parts]
+        R, H = _resolvent(self.K, self.mix, self.lam)
+        own = [H.block(part) for part in self.parts]  # H_jj
+        factors = [_factor(self.c * H_jj + np.eye(len(H_jj))) for H_jj in own]
 
         def inverse_blocks(x: Array) -> Array:
-            """``B^-1 x`` for a vector or columns."""
-            solved = [linalg.cho_solve(f, x[p], check_finite=False) for f, p in zip(blocks, self.parts, strict=True)]
+            """``B^-1 x``."""
+            solved = [linalg.lapack.dpotrs(f, x[p], lower=1)[0] for f, p in zip(factors, self.parts, strict=True)]
             return np.concatenate(solved)
+
+        def own_part(x: Array) -> Array:
+            """The diagonal blocks of ``H`` times a vector or columns."""
+            return np.concatenate([H_jj @ x[part] for H_jj, part in zip(own, self.parts, strict=True)])
 
         def times_blocks(x: Array) -> Array:
             """``B x`` for a vector or columns."""
-            y = np.concatenate([H[part, part] @ x[part] for part in self.parts])
-            return x + self.c * y
+            return x + self.c * own_part(x)
 
-        Hd = H @ self.d
-        own_Hd = np.concatenate([H[part, part] @ self.d[part] for part in self.parts])
+        Rd, Hd = R @ self.d, H @ self.d
+        own_Hd = own_part(self.d)
 
         def supported(alpha: float, beta: float) -> Array:
             """The class-supported part x of ``S_j (alpha d + beta d_j) = R (alpha d + x_j)``."""
             return beta * self.d - self.c * inverse_blocks(alpha * Hd + beta * own_Hd)
 
-        N = -self.c * H
-        for part in self.parts:
-            N[part, part] += self.k * self.c * H[part, part]
-        N[np.diag_indices_from(N)] += self.k
-        N_factor = linalg.cho_factor(N.T, lower=True, overwrite_a=True, check_finite=False)
-
-        x = supported(self.common, self.own)
-        v: Array = -linalg.cho_solve(N_factor, times_blocks(self.k * self.common * self.d + x), check_finite=False)
-        b: Array = np.zeros(self.k)
-        Rd = R @ self.d
+        solve_N = self._coupling(H, own)
+        x, b, v = supported(self.common, self.own), np.zeros(self.k), np.zeros(len(self.d))
+        alpha = 1 - self.mix
         if free:
-            alpha = 1 - self.mix
             y = supported(alpha, self.c)
-            V = times_blocks(self.columns(y) + (alpha * self.d)[:, None])
-            V = linalg.cho_solve(N_factor, V, overwrite_b=True, check_finite=False)
-            S = Rd[:, None] - self.c * self.spread(H, inverse_blocks(Rd))
-            dq = self.common * (self.d @ Rd) + self._class_sums(Rd * x)
+            V = solve_N(times_blocks(self.columns(y) + (alpha * self.d)[:, None]))
+            S = Rd[:, None] - self.c * self.by_class(H, inverse_blocks(Rd))
             t = alpha * (self.d @ Rd) + self._class_sums(Rd * y)
-            b = self._intercepts(np.diag(t) - S.T @ V, dq + S.T @ v)
-            v = v + V @ b
-            x = x - b[self.codes] * y
-        x = x - self.c * inverse_blocks(H @ v)
-        a = self.spread(R, x) + (R @ (self.common * self.d + v))[:, None]
+            target = self.common * (self.d @ Rd) + self._class_sums(Rd * x)
+            M = np.diag(t) - S.T @ V
+        for _ in range(_REFINEMENTS):
+            right = -self.k * self.common * self.d - x - self.k * v
+            if free:
+                right += b[self.codes] * y + alpha * b.sum() * self.d
+            change = solve_N(times_blocks(right) + self.c * (H @ v))
+            if free:
+                shift = self._intercepts(M, target - t * b + S.T @ (v + change))
+                b, change = b + shift, change + V @ shift
+            v = v + change
         if free:
-            a -= (1 - self.mix) * np.outer(Rd, b)
+            x -= b[self.codes] * y
+        x -= self.c * inverse_blocks(H @ v)
+        a = self.by_class(R, x) + (R @ (self.common * self.d + v))[:, None]
+        if free:
+            a -= alpha * np.outer(Rd, b)
         return a, b, v
 
-    def _resolvent(self) -> tuple[Array, Array]:
-        """``R`` and ``H = K R = (I - lam R) / (1 - mix)``."""
-        if self.mix == 1:
-            return np.eye(len(self.K)) / self.lam, self.K / self.lam
-        A = (1 - self.mix) * self.K
-        A[np.diag_indices_from(A)] += self.lam
-        factor, singular = linalg.lapack.dpotrf(A.T, lower=0, overwrite_a=1)
-        if singular:
-            raise np.linalg.LinAlgError("The kernel matrix is not positive semidefinite to working precision; lower C.")
-        R, _ = linalg.lapack.dpotri(factor, lower=0, overwrite_c=1)
-        R = np.tril(R.T)  # C order, lower triangle filled
-        R += np.tril(R, -1).T
-        H = R * (-self.lam / (1 - self.mix))
-        H[np.diag_indices_from(H)] += 1 / (1 - self.mix)
-        return R, H
-
-    def _block(self, H_jj: Array) -> Any:
-        B = self.c * H_jj
-        B[np.diag_indices_from(B)] += 1
-        return linalg.cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
+    def _coupling(self, H: _Affine, own: list[Array]) -> Callable[[Array], Array]:
+        """``N^-1`` as a function, to single precision where that is enough to refine from."""
+        low, high = sorted((self.mix, 1 - self.mix))
+        single = high**2 < _SINGLE_CONDITION * low**2
+        N = H.scaled(-self.c, self.k, np.float32 if single else np.float64)
+        for H_jj, part in zip(own, self.parts, strict=True):
+            N[part, part] += self.k * self.c * H_jj
+        factor = _factor(N)
+        solve = linalg.lapack.spotrs if single else linalg.lapack.dpotrs
+        return lambda x: solve(factor, x, lower=1)[0]
 
     def _class_sums(self, x: Array) -> Array:
         return np.bincount(self.codes, weights=x, minlength=self.k).astype(np.float64)
