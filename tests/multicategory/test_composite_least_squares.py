@@ -131,6 +131,21 @@ def test_waterfill_minimises_its_quadratic_over_the_simplex():
     np.testing.assert_allclose(np.where(P > 0, gradient - level[:, None], 0), 0, atol=1e-9)
 
 
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 9])
+def test_waterfill_is_row_by_row_in_any_memory_order(n):
+    rng = np.random.default_rng(1)
+    A, D = rng.normal(scale=2, size=(n, 6)), rng.uniform(0.01, 3, size=(n, 6))
+    alone = [waterfill(a[None], d[None])[0] for a, d in zip(A, D, strict=True)]
+    for order in "CF":
+        P = waterfill(np.array(A, order=order), np.array(D, order=order))
+        np.testing.assert_allclose(P, np.reshape(alone, (n, 6)), rtol=1e-12)
+
+
+def test_waterfill_gives_all_to_the_first_of_the_largest_when_rounding_leaves_none():
+    P = waterfill(np.full((5, 3), 1e20) * [1.0, 2.0, 2.0], np.ones((5, 3)))
+    np.testing.assert_array_equal(P, [[0.0, 1.0, 0.0]] * 5)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 10**6),

@@ -8,58 +8,34 @@ takes all.
 
 import numpy as np
 
-from libc.math cimport INFINITY
+cdef extern from "_waterfill.h" nogil:
+    enum: SM_ROWS
+    void sm_waterfill(long k, long row, long column, const double* A, const double* D, double a0, double a1,
+                      double d0, double d1, double* P, double* room)
 
 
-cdef inline double larger(double x, double y) noexcept nogil:
-    return x if x > y else y
+def fill(A, D, double a0=0.0, double a1=1.0, double d0=0.0, double d1=1.0):
+    """The water-filled rows of ``a0 + a1 A`` and ``d0 + d1 D`` (n, k); the latter must be positive.
 
-
-def fill(const double[:, ::1] A, const double[:, ::1] D):
-    """The water-filled rows of ``A`` and ``D`` (n, k); ``D`` must be positive."""
-    cdef long n = A.shape[0], i
-    cdef int k = A.shape[1], j, n_in, last, top, above
-    cdef double level, mass, total, share
-    out = np.empty((n, k))
-    cdef double[:, ::1] P = out
-    cdef const double* a
-    cdef double* p
+    Fastest, and in Fortran order like its input, if both are in Fortran order.
+    """
+    n, k = A.shape
+    if n < SM_ROWS:  # whole groups of rows only
+        repeats = np.minimum(np.arange(SM_ROWS), n - 1)
+        return fill(A[repeats], D[repeats], a0, a1, d0, d1)[:n] if n else np.empty((0, k))
+    by_class = A.flags.f_contiguous and D.flags.f_contiguous
+    order = "F" if by_class else "C"
+    out = np.empty((n, k), order=order)
+    cdef const double[:, :] numerator = np.asarray(A, dtype=np.float64, order=order)
+    cdef const double[:, :] denominator = np.asarray(D, dtype=np.float64, order=order)
+    cdef double[:, :] P = out
+    cdef double[::1] room = np.empty(2 * SM_ROWS * k)
+    cdef long first = 0, last = n - SM_ROWS, n_rows = n, row = 1 if by_class else k, column = n if by_class else 1
+    cdef int n_classes = k
     with nogil:
-        for i in range(n):
-            a = &A[i, 0]
-            p = &P[i, 0]
-            level = -INFINITY
-            for j in range(k):
-                p[j] = 1 / D[i, j]
-                level = larger(a[j] - D[i, j], level)
-            last = k + 1
-            while True:
-                n_in = 0
-                mass = 0
-                total = -1
-                for j in range(k):
-                    above = a[j] > level
-                    share = above * p[j]  # no branch: which classes are in is hard to predict
-                    n_in += above
-                    mass += share
-                    total += share * a[j]
-                if n_in >= last or n_in == 0:  # rounding may let one back in: it stays out
-                    break
-                level = larger(total / mass, level)
-                last = n_in
-            total = 0
-            for j in range(k):
-                p[j] *= larger(a[j] - level, 0)
-                total += p[j]
-            if total > 0:
-                share = 1 / total
-                for j in range(k):
-                    p[j] *= share
-            else:
-                top = 0
-                for j in range(k):
-                    p[j] = 0
-                    if a[j] > a[top]:
-                        top = j
-                p[top] = 1
+        while first < n_rows:
+            first = min(first, last)  # the last group may repeat rows
+            sm_waterfill(n_classes, row, column, &numerator[first, 0], &denominator[first, 0], a0, a1, d0, d1,
+                         &P[first, 0], &room[0])
+            first += SM_ROWS
     return out

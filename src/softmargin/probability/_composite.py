@@ -46,7 +46,7 @@ def least_squares_probability(f: Array, mix: float, rescale: str = "waterfill") 
     """Probabilities from the scores ``f`` (n, k) of composite least squares, on the scale of targets k-1 and -1."""
     f = _clip_scores(np.asarray(f, dtype=np.float64), mix)
     if rescale == "waterfill":
-        return waterfill(*_numerator_denominator(f, mix))
+        return fill(f, f, 1 - mix, 1 - mix, _scale(f.shape[1], mix), 1 - 2 * mix)
     raw = least_squares_raw(f, mix)
     return minshift(raw) if rescale == "minshift" else project_simplex(raw)
 
@@ -55,7 +55,7 @@ def least_squares_raw(f: Array, mix: float) -> Array:
     """The closed form itself: rows sum to one but may leave [0, 1]."""
     f = np.asarray(f, dtype=np.float64)
     k = f.shape[1]
-    _, D = _numerator_denominator(f, mix)
+    D = _scale(k, mix) + (1 - 2 * mix) * f
     share = 1 / D
     share /= share.sum(axis=1, keepdims=True)
     other = (k - 1) * (1 - mix) + mix
@@ -66,7 +66,7 @@ def least_squares_score(P: Array, mix: float) -> Array:
     """The population minimiser of composite least squares at class probabilities ``P`` (n, k)."""
     P = np.asarray(P, dtype=np.float64)
     k = P.shape[1]
-    scale = (1 - mix) + mix * (k - 1)
+    scale = _scale(k, mix)
     q = (1 - mix) * (1 - P) + mix * P
     free = q <= 0  # such a class attracts the whole multiplier: mix is 0 or 1 and P is degenerate
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -89,7 +89,7 @@ def margin_probability(f: Array, loss: Loss, mix: float) -> Array:
 
 def waterfill(A: Array, D: Array) -> Array:
     """``max(0, (A - mu)/D)`` with ``mu`` such that each row sums to one; ``D`` must be positive."""
-    return fill(np.ascontiguousarray(A, dtype=np.float64), np.ascontiguousarray(D, dtype=np.float64))
+    return fill(A, D)
 
 
 def minshift(raw: Array) -> Array:
@@ -104,18 +104,15 @@ def project_simplex(raw: Array) -> Array:
     return waterfill(raw, np.ones_like(raw))
 
 
-def _numerator_denominator(f: Array, mix: float) -> tuple[Array, Array]:
-    k = f.shape[1]
-    scale = (1 - mix) + mix * (k - 1)
-    return (1 - mix) * (1 + f), scale + (1 - 2 * mix) * f
+def _scale(k: int, mix: float) -> float:
+    """``e`` of the formula above: the denominator at ``f = 0``."""
+    return (1 - mix) + mix * (k - 1)
 
 
 def _clip_scores(f: Array, mix: float) -> Array:
     """Scores beyond the range of the population minimiser are moved to its end, where D is barely positive."""
-    k = f.shape[1]
-    scale = (1 - mix) + mix * (k - 1)
     tilt = 1 - 2 * mix
     if tilt == 0:
         return f
-    end = scale * (_SMALLEST_DENOMINATOR - 1) / tilt
+    end = _scale(f.shape[1], mix) * (_SMALLEST_DENOMINATOR - 1) / tilt
     return np.maximum(f, end) if tilt > 0 else np.minimum(f, end)

@@ -19,7 +19,7 @@ with ``T = sum_j M_j^-1``, ``d_ij = phi_i' M_j^-1 phi_i``, ``Om_i = diag(w_i.)``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,17 +40,21 @@ _CHUNK_ENTRIES = 1 << 21
 
 @dataclass
 class LeaveOneOut:
-    """Scores ``h`` (n, k) of every row by the fit without it, the degrees of freedom, and their generalised CV."""
+    """Scores ``h`` (n, k) of every row by the fit without it, the degrees of freedom, and their generalised CV.
+
+    ``rss`` computes the weighted squares of the residuals with every row in: only ``gcv`` needs them.
+    """
 
     scores: Array
     df: float
-    gcv: float
+    n_rows: float
+    rss: Callable[[], float]
 
-    @classmethod
-    def measured(cls, scores: Array, df: float, rss: float, n_rows: float) -> LeaveOneOut:
-        """With ``gcv = (rss / n) / (1 - df / (n (k-1)))^2``."""
-        share = max(1 - df / (n_rows * (scores.shape[1] - 1)), np.finfo(float).tiny)
-        return cls(scores, df, rss / n_rows / share**2)
+    @property
+    def gcv(self) -> float:
+        """``(rss / n) / (1 - df / (n (k-1)))^2``."""
+        share = max(1 - self.df / (self.n_rows * (self.scores.shape[1] - 1)), np.finfo(float).tiny)
+        return self.rss() / self.n_rows / share**2
 
 
 class ClassMoments:
@@ -241,7 +245,7 @@ def leave_one_out(
         out[rows] = target - without
     if mix == 1 and moments.free:
         out[moments.counts[moments.codes] <= removed * (1 + 1e-12)] = np.nan
-    return LeaveOneOut.measured(out, df, rss, float(n) if n_rows is None else n_rows)
+    return LeaveOneOut(out, df, float(n) if n_rows is None else n_rows, lambda: rss)
 
 
 def _coupled_errors(phi: Array, inverses: list[Array], root: Array, weight: Array, error: Array) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from softmargin.solvers._composite_least_squares import LeaveOneOut
 __all__ = ["Spectrum", "half_path"]
 
 Array = NDArray[np.floating[Any]]
+
+_BATCH_ENTRIES = 1 << 20  # fits held at a time
 
 
 @dataclass
@@ -101,17 +104,30 @@ def half_path(
     removed = weight if removed is None else removed
     n_rows = float(n) if n_rows is None else n_rows
     Q, e = spectrum.features, spectrum.values
-    target = np.full((n, k), -1 / (k - 1))
-    target[np.arange(n), codes] = 1
-    mean = weight @ target / weight.sum() if spectrum.free else np.zeros(k)
+    target = np.full((k, n), -1 / (k - 1))  # class by class, as are all scores: rows are scaled and compared
+    target[codes, np.arange(n)] = 1
+    mean = target @ weight / weight.sum() if spectrum.free else np.zeros(k)
     level = 2 / weight.sum() if spectrum.free else 0.0
-    pull = 0.5 * (Q.T @ (weight[:, None] * target))
+    pull = 0.5 * ((target * weight) @ Q)
     levers = np.square(Q) @ (1 / (e[:, None] + lams)) + level
-    centred = target - mean
-    for lam, lever in zip(lams, levers.T, strict=True):
-        error = Q @ (pull / (e + lam)[:, None])
-        np.subtract(centred, error, out=error)
+    centred = target - mean[:, None]
+    for fit, lever in zip(_fits(Q, pull, e, lams), levers.T, strict=True):
+        error = np.subtract(centred, fit, out=fit)
         df = 0.5 * float(weight @ lever) * (k - 1)
-        rss = 0.5 * float(weight @ np.einsum("ij,ij->i", error, error))
-        error *= (1 / np.maximum(1 - 0.5 * removed * lever, np.finfo(float).eps))[:, None]
-        yield LeaveOneOut.measured(np.subtract(target, error, out=error), df, rss, n_rows)
+        kept = np.maximum(1 - 0.5 * removed * lever, np.finfo(float).eps)
+        error /= kept
+        scores = np.subtract(target, error, out=error)
+        yield LeaveOneOut(scores.T, df, n_rows, partial(_rss, scores, target, weight * kept**2))
+
+
+def _rss(scores: Array, target: Array, weight: Array) -> float:
+    return 0.5 * float(weight @ np.square(target - scores).sum(axis=0))
+
+
+def _fits(Q: Array, pull: Array, e: Array, lams: Array) -> Iterator[Array]:
+    """``pull diag(1/(e + lam)) Q'`` for each ``lam``; several at once, as products with few rows are slow."""
+    k, n = len(pull), len(Q)
+    together = max(1, _BATCH_ENTRIES // max(n * k, 1))
+    for first in range(0, len(lams), together):
+        batch = lams[first : first + together]
+        yield from ((pull / (e + batch[:, None])[:, None]).reshape(-1, len(e)) @ Q.T).reshape(-1, k, n)

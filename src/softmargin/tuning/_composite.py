@@ -101,7 +101,7 @@ def _score(
     P = least_squares_probability((scores.shape[1] - 1) * scores, mix, rescale)
     if criterion == "brier":
         cost *= 2
-        cost[known] = np.einsum("ij,ij->i", P, P) - 2 * P[rows, own] + 1
+        cost[known] = np.square(P).sum(axis=1) - 2 * P[rows, own] + 1
     else:
         floor = 1 / (2 * max(n_rows, 1.0))
         cost *= -np.log(floor)
