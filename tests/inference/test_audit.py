@@ -53,6 +53,28 @@ def test_a_row_never_votes_on_itself(flipped):
     assert before.loc[0, "trust"] == pytest.approx(1 - after.loc[0, "trust"], abs=1e-9)
 
 
+def test_a_panel_votes_by_the_likelihood_of_labels_it_did_not_see():
+    X, y, _ = datasets.make_moons(400, noise=0.1, flip=0.0, random_state=0)
+    noisy, where = datasets.flip_labels(y, 0.15, random_state=0)
+    ignorant = MarginClassifier(C=1e-9)
+    panel = [MarginClassifier(), MarginClassifier(kernel="rbf", gamma=5.0), ignorant]
+    together = audit_labels(panel, X, noisy, random_state=0)
+    alone = [audit_labels(judge, X, noisy, random_state=0) for judge in panel]
+    votes = together.attrs["votes"]
+    assert sum(votes) == pytest.approx(1)
+    assert votes[1] > 0.8
+    trust = np.array([one.sort_values("row")["trust"] for one in alone])
+    np.testing.assert_allclose(together.sort_values("row")["trust"], votes @ trust, atol=1e-12)
+
+    def likelihood(w):
+        return np.log(np.asarray(w) @ trust).mean()
+
+    assert all(likelihood(votes) >= likelihood(w) - 1e-5 for w in np.random.default_rng(0).dirichlet(np.ones(3), 500))
+    found = [roc_auc_score(where[one["row"]], -one["trust"]) for one in (together, *alone)]
+    assert found[0] >= max(found[1:]) - 5e-3
+    assert alone[1].attrs["votes"] == [1.0]
+
+
 def test_index_names_and_many_classes_are_kept():
     data = load_iris(as_frame=True)
     X = data.data.set_axis([f"flower {i}" for i in range(150)])
@@ -74,9 +96,10 @@ def test_index_names_and_many_classes_are_kept():
         ({"level": 1.0}, "level"),
         ({"cv": ShuffleSplit(1, random_state=0)}, "test part"),
         ({"y": np.r_[1, np.zeros(19)]}, "one row only"),
+        ({"estimator": []}, "empty list"),
     ],
 )
 def test_bad_input_is_named(change, word):
     settings = {"X": np.random.default_rng(0).normal(size=(20, 2)), "y": np.arange(20) % 2} | change
     with pytest.raises(ValueError, match=word):
-        audit_labels(MarginClassifier(), settings.pop("X"), settings.pop("y"), **settings)
+        audit_labels(settings.pop("estimator", MarginClassifier()), settings.pop("X"), settings.pop("y"), **settings)

@@ -1,7 +1,10 @@
 """Which labels look wrong? A row's label judged by models that never saw the row.
 
 The trust in a label is the probability that models fitted to the other folds give to it, averaged over repeated
-splits; a classifier without probabilities lends its left-out scores to a sigmoid. The rate at which a class loses its
+splits; a classifier without probabilities lends its left-out scores to a sigmoid. Several classifiers form a panel:
+its probabilities are the mixture ``sum_k w_k P_k`` that makes the labels most likely, each label judged by models that
+had not seen it. A judge that knows nothing of the data gets no vote, judges that err on different rows correct each
+other, and nothing has to be tuned on labels that may be wrong. The rate at which a class loses its
 label is read off where the models are surest of the class: among those rows the classes hardly overlap, so a
 different label is noise.
 """
@@ -26,6 +29,7 @@ __all__ = ["audit_labels"]
 Array = NDArray[np.floating[Any]]
 
 _SURE_SHARE, _SURE_LEAST = 0.1, 20
+_MAX_ROUNDS, _SETTLED = 1000, 1e-6  # of the likelihood of a panel, which is concave in its votes
 
 
 def audit_labels(
@@ -43,9 +47,10 @@ def audit_labels(
 
     Parameters
     ----------
-    estimator : classifier
+    estimator : classifier or list of classifiers
         Anything with ``predict_proba`` or ``decision_function``: softmargin's classifiers, or a pipeline of one. A
-        classifier that resists wrong labels judges them best.
+        classifier that resists wrong labels judges them best. A list is a panel: linear and kernel machines of several
+        ``C``, say, that vote with the weights under which the labels are most likely.
     X, y : data
         Rows and the labels under suspicion.
     cv : int or splitter, default=5
@@ -65,7 +70,8 @@ def audit_labels(
         One row per row of ``X``, least trusted first, indexed as ``X`` is: ``row`` (its position), ``given`` and
         ``suggested`` label, ``trust`` (the left-out probability of the given label), ``probability`` (of the
         suggested one), ``suspect`` (they differ). ``attrs["noise_rate"]`` holds for each class the estimated share of
-        its members that carry another label: ``estimate``, ``low``, ``high`` and the number of rows behind it.
+        its members that carry another label: ``estimate``, ``low``, ``high`` and the number of rows behind it;
+        ``attrs["votes"]`` the weight of each classifier.
 
     Examples
     --------
@@ -96,10 +102,17 @@ def audit_labels(
     weight = None
     if sample_weight is not None:
         weight = _check_sample_weight(sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True)
+    judges = list(estimator) if isinstance(estimator, (list, tuple)) else [estimator]
+    if not judges:
+        raise ValueError("estimator is an empty list; name at least one classifier to judge the labels.")
     splits = _splits(cv, n_repeats, codes, random_state)
-    P = np.mean([_left_out(estimator, X, y, classes, weight, folds) for folds in splits], axis=0)
-    suggested = P.argmax(axis=1)
+    opinions = np.array(
+        [np.mean([_left_out(judge, X, y, classes, weight, folds) for folds in splits], axis=0) for judge in judges]
+    )
     every = np.arange(len(y))
+    votes = _votes(opinions[:, every, codes], weight)
+    P = np.tensordot(votes, opinions, axes=1)
+    suggested = P.argmax(axis=1)
     table = pd.DataFrame(
         {
             "row": every,
@@ -113,6 +126,7 @@ def audit_labels(
     )
     table = table.sort_values("trust", kind="stable")
     table.attrs["noise_rate"] = _noise_rates(P, codes, classes, level)
+    table.attrs["votes"] = votes.tolist()
     return table
 
 
@@ -150,6 +164,19 @@ def _left_out(estimator: Any, X: Any, y: Any, classes: Any, weight: Array | None
     if np.isnan(out).any():
         raise ValueError("cv leaves some rows out of every test part; use a splitter whose test parts cover all rows.")
     return out if direct else _calibrated(out, y, classes)
+
+
+def _votes(trust: Array, weight: Array | None) -> Array:
+    """The mixture of judges (rows of ``trust``) of largest likelihood, by expectation-maximisation."""
+    votes = np.full(len(trust), 1 / len(trust))
+    trust = np.maximum(trust, np.finfo(float).tiny)
+    share = np.full(trust.shape[1], 1 / trust.shape[1]) if weight is None else weight / weight.sum()
+    for _ in range(_MAX_ROUNDS):
+        last = votes
+        votes = votes * (trust / (votes @ trust) @ share)
+        if np.abs(votes - last).max() <= _SETTLED:
+            break
+    return votes / votes.sum()
 
 
 def _calibrated(scores: Array, y: Any, classes: Any) -> Array:
