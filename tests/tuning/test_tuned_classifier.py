@@ -8,7 +8,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softmargin import CoherenceClassifier, MarginClassifier, ProbabilisticSVC, TunedClassifier, datasets, losses
+from softmargin import (
+    CoherenceClassifier,
+    MarginClassifier,
+    MulticategorySVC,
+    ProbabilisticSVC,
+    RobustSVC,
+    TruncatedLogisticRegression,
+    TunedClassifier,
+    datasets,
+    losses,
+)
+from softmargin.tuning import robust_grid, soft_errors
 
 
 @parametrize_with_checks([TunedClassifier(MarginClassifier(tol=1e-10), grid=4)])
@@ -149,3 +160,69 @@ def test_covariance_penalty_of_bracketing_prefers_neither_end():
     model = ProbabilisticSVC(kernel="rbf", gamma="median", n_weights=8)
     tuned = TunedClassifier(model, grid={"C": [1e-3, 0.1, 1e3]}, criterion="gkl", n_draws=10).fit(sample.X, sample.y)
     assert tuned.best_params_["C"] == 0.1
+
+
+def test_soft_errors_of_a_label_and_its_opposite_add_up_to_one():
+    rng = np.random.default_rng(0)
+    codes, scores, count = rng.integers(0, 2, 50), rng.normal(size=50), rng.integers(1, 4, 50).astype(float)
+    soft = soft_errors(codes, scores, count)
+    np.testing.assert_allclose(soft + soft_errors(1 - codes, scores, count), 1)
+    np.testing.assert_array_equal(soft > 0.5, (scores > 0) != codes)
+    np.testing.assert_allclose(soft_errors(codes, 1e6 * scores, count), soft)  # any unit
+    times = count.astype(int)
+    repeated = soft_errors(np.repeat(codes, times), np.repeat(scores, times), np.ones(times.sum()))
+    np.testing.assert_allclose(repeated, np.repeat(soft, times))
+    np.testing.assert_allclose(soft_errors(codes, np.column_stack([-scores, scores]), count), soft)
+    np.testing.assert_array_equal(soft_errors(codes, 0 * scores, count), 0.5)
+
+
+def test_soft_errors_choose_among_machines_without_probabilities_and_many_classes():
+    X, y, _ = datasets.make_moons(150, noise=0.1, flip=0.15, random_state=1)
+    grid = {"kernel": [None, "rbf"], "sigma": [np.inf, 1.5, 1.0], "C": [0.1, 1.0, 10.0]}
+    tuned = TunedClassifier(RobustSVC(gamma=2.0), grid=grid, criterion="cv").fit(X, y)
+    assert tuned.best_params_["kernel"] == "rbf"
+    scores = tuned.results_["cv"].to_numpy()
+    assert len(set(scores)) == len(scores) == 18  # no two candidates are equal, as they are when errors are counted
+    three = np.digitize(X[:, 0], np.quantile(X[:, 0], [0.3, 0.6]))
+    for model in (MulticategorySVC(), RobustSVC(sigma=2.0)):
+        assert TunedClassifier(model, grid={"C": [0.1, 10.0]}, criterion="cv", scoring="soft_error").fit(X, three)
+
+
+@pytest.mark.parametrize(
+    ("model", "families", "scoring"),
+    [
+        (MarginClassifier(), [{}], "loss"),
+        (MarginClassifier(), [{"loss": "logistic"}, {"loss": "coherence"}], "log_loss"),
+        (MarginClassifier(loss="hinge"), [{}], "loss"),
+        (MarginClassifier(), [{"loss": "hinge"}, {"loss": "logistic"}], "soft_error"),
+        (TruncatedLogisticRegression(), [{}], "loss"),
+        (TruncatedLogisticRegression(), [{"level": 1.0}, {"level": 2.0}], "soft_error"),
+        (RobustSVC(sigma=2.0), [{}], "loss"),
+        (RobustSVC(sigma=1.0), [{}], "soft_error"),
+        (RobustSVC(), [{"sigma": 2.0}, {"sigma": np.inf}], "soft_error"),
+    ],
+)
+def test_a_score_costs_what_the_candidates_have_in_common(model, families, scoring):
+    assert TunedClassifier(model)._resolve_scoring(families) == scoring
+
+
+def test_a_list_of_grids_is_the_union_of_their_candidates(data):
+    tuned = TunedClassifier(RobustSVC(), grid=robust_grid([np.inf, 0.5], [0.1, 1.0]), criterion="cv").fit(*data)
+    tried = {(row["sigma"], row["C"]) for _, row in tuned.results_.iterrows()}
+    assert tried == {(np.inf, 0.1), (np.inf, 1.0), (0.5, 0.4), (0.5, 4.0)}
+    mixed = [{"C": [1.0]}, {"kernel": ["rbf"], "C": [2.0], "gamma": [0.1]}]
+    tuned = TunedClassifier(MarginClassifier(), grid=mixed).fit(*data)
+    table = tuned.results_.sort_values("C")
+    assert table["kernel"].tolist() == [None, "rbf"]
+    assert table["gamma"].tolist() == ["scale", 0.1]
+    with pytest.raises(ValueError, match="list of dicts"):
+        TunedClassifier(MarginClassifier(), grid=[]).fit(*data)
+
+
+def test_among_equals_the_first_named_wins_then_the_smaller_cost():
+    X = np.array([[-2.0], [-1.0], [1.0], [2.0]] * 5)
+    y = np.sign(X[:, 0])
+    for sigmas in ([np.inf, 2.0], [2.0, np.inf]):
+        grid = {"sigma": sigmas, "C": [10.0, 1.0]}
+        tuned = TunedClassifier(RobustSVC(), grid=grid, criterion="cv", scoring="error").fit(X, y)
+        assert tuned.best_params_ == {"sigma": sigmas[0], "C": 1.0}

@@ -33,6 +33,7 @@ from softmargin.tuning import (
     perturb,
     proba_costs,
     row_costs,
+    soft_errors,
 )
 
 __all__ = ["FORMULAS", "PathJudge", "RefitJudge"]
@@ -46,8 +47,8 @@ _REFIT_COSTS = (1e-3, 1e3, 13)
 class _Judge:
     """What both judges share: the folds, the costs and the summary of honest rows."""
 
-    def __init__(self, options: Any, template: Any, scoring: str) -> None:
-        self.options, self.template, self.scoring = options, template, scoring
+    def __init__(self, options: Any, template: Any, scoring: str, chosen: Any) -> None:
+        self.options, self.template, self.scoring, self.chosen = options, template, scoring, chosen
         self.criterion, self.classes = options.criterion_, options.classes_
         self.solutions: list[Any] = []  # of all rows, one per cost, where the criterion came by them
 
@@ -59,8 +60,7 @@ class _Judge:
         yield from zip(map(float, costs), map(float, values), map(float, errors), strict=True)
 
     def _costs(self, automatic: Any) -> np.ndarray:
-        grid = self.options.grid
-        chosen = grid.get("C", "auto") if isinstance(grid, dict) else grid
+        chosen = self.chosen
         if isinstance(chosen, str) and chosen == "auto":
             return automatic(None)
         if isinstance(chosen, (int, np.integer)):
@@ -139,7 +139,7 @@ class PathJudge(_Judge):
             return costs, *self._judge_gkl(problems[0], costs, solve)
         columns = [self._honest(problem, costs, solve, data) for problem in problems]
         scores = columns[0] if len(columns) == 1 else np.stack(columns, axis=-1)
-        rows = np.array([self._rows(problems[0].loss, data.codes, one) for one in scores])
+        rows = np.array([self._rows(problems[0].loss, data, one) for one in scores])
         return costs, *self._summary(rows, data.weight, data.counts)
 
     def _recorded(self, solve: Any, problems: list[Any]) -> Any:
@@ -162,10 +162,10 @@ class PathJudge(_Judge):
             return influence_scores(problem, costs, solve, data.counts)
         return left_out_scores(problem, costs, solve, self._folds(data.codes))
 
-    def _rows(self, loss: Any, codes: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    def _rows(self, loss: Any, data: TrainingSet, scores: np.ndarray) -> np.ndarray:
         seen = np.isfinite(scores if scores.ndim == 1 else scores[:, 0])
         rows = np.full(len(seen), np.nan)
-        rows[seen] = row_costs(self.scoring, loss, codes[seen], scores[seen])
+        rows[seen] = row_costs(self.scoring, loss, data.codes[seen], scores[seen], data.weight[seen])
         return rows
 
     def _judge_gkl(self, problem: Any, costs: np.ndarray, solve: Any) -> Any:
@@ -187,12 +187,12 @@ class RefitJudge(_Judge):
             return costs, *self._judge_gkl(costs, data, X, y)
         codes = np.searchsorted(self.classes, y)
         rows = np.full((len(costs), len(y)), np.nan)
+        count = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
         for train, test in self._folds(codes):
             held = _safe_split(self.template, X, y, test, train)[0]
             for k, cost in enumerate(costs):
                 fit = self._fit(cost, X, y, weight, train)
-                rows[k, test] = self._row_costs(fit, held, codes[test])
-        count = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+                rows[k, test] = self._row_costs(fit, held, codes[test], count[test])
         rows[:, count == 0] = np.nan
         return costs, *self._summary(rows, count, count)
 
@@ -201,7 +201,9 @@ class RefitJudge(_Judge):
         given = {} if weight is None else {"sample_weight": np.asarray(weight)[rows]}
         return clone(self.template).set_params(C=cost).fit(part, labels, **given)
 
-    def _row_costs(self, fit: Any, X: Any, codes: np.ndarray) -> np.ndarray:
+    def _row_costs(self, fit: Any, X: Any, codes: np.ndarray, count: np.ndarray) -> np.ndarray:
+        if self.scoring == "soft_error":
+            return soft_errors(codes, fit.decision_function(X), count)
         if self.scoring == "error" or self.scoring == "loss":
             return (fit.predict(X) != self.classes[codes]).astype(float)
         return proba_costs(self.scoring, codes, fit.predict_proba(X))

@@ -45,16 +45,20 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator : softmargin classifier
         What to tune; its other parameters stay as they are.
-    grid : "auto", int or dict
+    grid : "auto", int, dict or list of dicts
         "auto": 30 values of ``C`` on a range taken from the data; an int: that many. A dict gives values per
-        parameter, and may say ``"auto"`` for ``"C"`` and for ``"loss"`` (a set of losses with probabilities).
+        parameter, and may say ``"auto"`` for ``"C"`` and for ``"loss"`` (a set of losses with probabilities); among
+        equals the value named first wins, then the smaller ``C``, so name the simpler first. A list of dicts is the
+        union of their candidates.
     criterion : {"auto", "alo", "cv", "holdout", "loo", "gkl", "gacv", "egacv", "aic", "bic"}
         How a candidate is judged. "auto" is "alo" for smooth losses and "cv" otherwise. "loo" leaves every row out in
         turn (closed form for the squared loss, refits from warm starts otherwise). "gkl" perturbs the data and
         estimates the log loss on new data.
-    scoring : {"auto", "loss", "log_loss", "brier", "error"}
-        What an honest score costs. "auto": the loss itself while only ``C`` and the penalty vary, the log loss when
-        other parameters do, the error rate for losses without probabilities.
+    scoring : {"auto", "loss", "log_loss", "brier", "error", "soft_error"}
+        What an honest score costs. "soft_error" is the error rate with a smooth passage across the boundary: it is less
+        a matter of luck than the count, compares any two classifiers, and labels flipped at random do not mislead it.
+        "auto": the loss itself while only ``C`` and the penalty vary, the log loss when other parameters do; the soft
+        error where there are no probabilities, and where a robust loss varies.
     cv : int or splitter, default=5
         Folds of criterion "cv"; criterion "holdout" keeps ``1/cv`` of the rows.
     rule : {"best", "one_se"}
@@ -87,6 +91,16 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> tuned = TunedClassifier(MarginClassifier()).fit(scale(X), y)
     >>> tuned.criterion_, bool(tuned.best_score_ < 0.08)
     ('alo', True)
+
+    Whether the labels call for a kernel and for how much robustness, ``sigma = inf`` being none:
+
+    >>> import numpy as np
+    >>> from softmargin import RobustSVC, datasets
+    >>> X, y, _ = datasets.make_moons(200, noise=0.1, flip=0.2, random_state=0)
+    >>> grid = {"kernel": [None, "rbf"], "sigma": [np.inf, 2.5, 1.5], "C": 6}
+    >>> tuned = TunedClassifier(RobustSVC(gamma=2.0), grid=grid, criterion="cv").fit(X, y)
+    >>> tuned.best_params_["kernel"]
+    'rbf'
     """
 
     def __init__(
@@ -122,15 +136,16 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         probe = clone(self.estimator)
         data = probe._training_set(X, y, sample_weight)
         self.classes_ = probe.classes_
-        families = self._families(probe)
-        self.criterion_ = self._resolve_criterion(families)
+        candidates = self._candidates(probe)
+        families = [family for family, _ in candidates]
+        self.criterion_, scoring = self._resolve_criterion(families), self._resolve_scoring(families)
         self._records: list[dict[str, Any]] = []
-        for family in families:
+        for family, costs in candidates:
             template = clone(self.estimator).set_params(**family)
             template._check_parameters()
             template.classes_ = probe.classes_
             kind = PathJudge if isinstance(template, ExpansionClassifier) else RefitJudge
-            judge = kind(self, template, self._resolve_scoring(families))
+            judge = kind(self, template, scoring, costs)
             judged = list(judge.judge(data, X, y, sample_weight))
             starts = judge.solutions or [None] * len(judged)
             for (cost, score, error), start in zip(judged, starts, strict=True):
@@ -181,17 +196,27 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     # -- candidates ----------------------------------------------------------------------------------------------
 
-    def _families(self, probe: Any) -> list[dict[str, Any]]:
-        """The combinations of all parameters but ``C``."""
-        grid = self.grid if isinstance(self.grid, dict) else {}
-        others = {name: values for name, values in grid.items() if name != "C"}
-        known = probe.get_params()
-        for name in grid:
+    def _candidates(self, probe: Any) -> list[tuple[dict[str, Any], Any]]:
+        """The combinations of all parameters but ``C``, and the costs to try with each."""
+        known, grids = probe.get_params(), self._grids()
+        names = list(dict.fromkeys(name for grid in grids for name in grid if name != "C"))
+        for name in names:
             if name not in known:
                 raise ValueError(f"grid names {name!r}, which {type(probe).__name__} does not have.")
-        if others.get("loss") == "auto":
-            others["loss"] = _AUTO_LOSSES
-        return [dict(zip(others, values, strict=True)) for values in product(*others.values())]
+        own = {name: [known[name]] for name in names}
+        found = []
+        for grid in grids:
+            values = {name: grid.get(name, own[name]) for name in names}
+            if isinstance(values.get("loss"), str) and values["loss"] == "auto":
+                values["loss"] = _AUTO_LOSSES
+            costs = grid.get("C", "auto")
+            found += [(dict(zip(names, combined, strict=True)), costs) for combined in product(*values.values())]
+        return found
+
+    def _grids(self) -> list[dict[str, Any]]:
+        if isinstance(self.grid, dict):
+            return [self.grid]
+        return list(self.grid) if isinstance(self.grid, (list, tuple)) else [{"C": self.grid}]
 
     def _choose(self) -> Any:
         """Settle the best parameters; returns the solution they had on the path, if known."""
@@ -223,10 +248,13 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _resolve_scoring(self, families: list[dict[str, Any]]) -> str:
         if self.scoring != "auto":
             return self.scoring
-        template = clone(self.estimator).set_params(**families[0])
-        if isinstance(template, ExpansionClassifier) and not set().union(*families) - {"C", "l1_ratio", "gamma"}:
+        templates = [clone(self.estimator).set_params(**family) for family in families]
+        paths = isinstance(self.estimator, ExpansionClassifier)
+        known = all(hasattr(template, "predict_proba") for template in templates)
+        convex = not paths or all(template._loss().convex for template in templates)
+        if paths and (known or convex) and not set().union(*families) - {"l1_ratio", "gamma"}:
             return "loss"
-        return "log_loss" if all(_has_probabilities(self.estimator, family) for family in families) else "error"
+        return "log_loss" if known and convex else "soft_error"
 
     def _check_parameters(self) -> None:
         if not isinstance(self.estimator, ClassifierBase) or "C" not in self.estimator.get_params():
@@ -238,8 +266,11 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}.")
         whole = isinstance(self.grid, (int, np.integer)) and not isinstance(self.grid, bool) and self.grid >= 1
-        if not (whole or isinstance(self.grid, dict) or (isinstance(self.grid, str) and self.grid == "auto")):
-            raise ValueError(f"grid must be 'auto', a positive int or a dict; got {self.grid!r}.")
+        several = isinstance(self.grid, (list, tuple)) and self.grid and all(isinstance(g, dict) for g in self.grid)
+        if not (
+            whole or several or isinstance(self.grid, dict) or (isinstance(self.grid, str) and self.grid == "auto")
+        ):
+            raise ValueError(f"grid must be 'auto', a positive int, a dict or a list of dicts; got {self.grid!r}.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -247,7 +278,3 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.pairwise = inner.input_tags.pairwise
         return tags
-
-
-def _has_probabilities(estimator: Any, family: dict[str, Any]) -> bool:
-    return hasattr(clone(estimator).set_params(**family), "predict_proba")

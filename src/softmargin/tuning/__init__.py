@@ -12,7 +12,7 @@ from softmargin.tuning._honest import (
 )
 from softmargin.tuning._influence import influence
 from softmargin.tuning._robust_grid import SIGMAS, robust_grid
-from softmargin.tuning._scoring import SCORINGS, proba_costs, row_costs
+from softmargin.tuning._scoring import SCORINGS, proba_costs, row_costs, soft_errors
 
 __all__ = [
     "SCORINGS",
@@ -36,5 +36,6 @@ __all__ = [
     "proba_costs",
     "robust_grid",
     "row_costs",
+    "soft_errors",
     "solution_path",
 ]
