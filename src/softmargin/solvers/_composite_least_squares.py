@@ -94,17 +94,17 @@ class ClassMoments:
     @cached_property
     def total(self) -> Array:
         """``sum_j S_j``."""
-        if self._keep:
-            return sum(self._stored)  # type: ignore[return-value]
         return self._gram_of(slice(None))
 
-    @property
-    def _keep(self) -> bool:
-        return "_stored" in self.__dict__
-
     @cached_property
-    def _stored(self) -> list[Array]:
-        return [self._gram_of(part) for part in self.slices]
+    def _stored(self) -> Array:
+        if sparse.issparse(self.Z):
+            return np.stack([self._gram_of(part) for part in self.slices])
+        rows = self._scaled(self.order)
+        out = np.empty((self.k, self.m, self.m))
+        for part, gram in zip(self.slices, out, strict=True):
+            np.matmul(rows[part].T, rows[part], out=gram)
+        return out
 
     def gram(self, j: int) -> Array:
         """``S_j``."""
@@ -112,15 +112,21 @@ class ClassMoments:
             return self._stored[j]
         return self._gram_of(self.slices[j])
 
+    def _scaled(self, rows: NDArray[np.intp]) -> Array:
+        """The features of dense rows times the roots of their weights."""
+        out = np.empty((len(rows), self.m))
+        start = int(self.has_intercept)
+        np.subtract(self.Z[rows], self.center, out=out[:, start:])
+        out[:, :start] = 1
+        out *= np.sqrt(self.weight[rows])[:, None]
+        return out
+
     def _gram_of(self, part: slice) -> Array:
         rows = self.order[part]
-        root = np.sqrt(self.weight[rows])
         if not sparse.issparse(self.Z):
-            scaled = self.Z[rows] - self.center
-            scaled *= root[:, None]
-            if self.has_intercept:
-                scaled = np.column_stack([root, scaled])
+            scaled = self._scaled(rows)
             return scaled.T @ scaled
+        root = np.sqrt(self.weight[rows])
         Z = self.Z[rows].multiply(root[:, None]).tocsr()
         inner = (Z.T @ Z).toarray()
         if not self.has_intercept:
@@ -138,6 +144,15 @@ class ClassMoments:
         if mix != 0.5:
             M += (2 * mix - 1) * self.gram(j)
         M[np.diag_indices(self.m)] += lam * self.penalized
+        return M
+
+    def matrices(self, classes: range, mix: float, lam: float) -> Array:
+        """``M_j`` of several classes, stacked."""
+        kept = self.k * self.m**2 <= _CACHE_ENTRIES
+        grams = self._stored[classes.start : classes.stop] if kept else np.stack([self.gram(j) for j in classes])
+        M = (2 * mix - 1) * grams
+        M += (1 - mix) * self.total
+        M[:, np.arange(self.m), np.arange(self.m)] += lam * self.penalized
         return M
 
     def inverses(self, mix: float, lam: float) -> Iterator[Array]:
@@ -182,27 +197,34 @@ def _solve_half(moments: ClassMoments, lam: float) -> tuple[Array, float]:
 
 
 def _solve_coupled(moments: ClassMoments, mix: float, lam: float) -> tuple[Array, float]:
-    keep = moments.k * moments.m**2 <= _CACHE_ENTRIES
-    stored = [moments.matrix(j, mix, lam) for j in range(moments.k)] if keep else None
-    inverses = [_inverse(M) for M in stored] if stored is not None else None
+    k, m = moments.k, moments.m
+    together = k if k * m**2 <= _CACHE_ENTRIES else 1
+    groups = [range(first, min(first + together, k)) for first in range(0, k, together)]
+    stored = moments.matrices(groups[0], mix, lam) if together == k else None
+    inverted = _inverses(stored) if stored is not None else None
 
-    def matrices() -> Iterator[Array]:
-        return iter(stored) if stored is not None else (moments.matrix(j, mix, lam) for j in range(moments.k))
+    def matrices(group: range) -> Array:
+        return moments.matrices(group, mix, lam) if stored is None else stored
 
-    def each() -> Iterator[Array]:
-        return iter(inverses) if inverses is not None else moments.inverses(mix, lam)
+    def inverses(group: range) -> Array:
+        return _inverses(moments.matrices(group, mix, lam)) if inverted is None else inverted
 
-    total = linalg.lu_factor(sum(each()), check_finite=False)
+    def times(stacks: Callable[[range], Array], x: Array) -> Array:
+        """Each class's matrix times its row of ``x``."""
+        products = [np.matmul(stacks(g), x[g.start : g.stop, :, None]) for g in groups]
+        return np.concatenate(products)[:, :, 0]
+
+    total = linalg.lu_factor(sum(inverses(g).sum(axis=0) for g in groups), check_finite=False)
 
     def correct(right: Array, sums_to: Array) -> tuple[Array, Array]:
-        partial = np.stack([V @ r for V, r in zip(each(), right, strict=True)])
+        partial = times(inverses, right)
         u = linalg.lu_solve(total, sums_to - partial.sum(axis=0), check_finite=False)
-        return partial + np.stack([V @ u for V in each()]), u
+        return partial + times(inverses, np.broadcast_to(u, right.shape)), u
 
     rhs = moments.right_sides(mix)
-    theta, u = correct(rhs, np.zeros(moments.m))
+    theta, u = correct(rhs, np.zeros(m))
     for _ in range(2):
-        left = np.stack([M @ t for M, t in zip(matrices(), theta, strict=True)])
+        left = times(matrices, theta)
         residual = float(np.abs(rhs + u - left).max())
         change, shift = correct(rhs + u - left, -theta.sum(axis=0))
         theta, u = theta + change, u + shift
@@ -285,11 +307,19 @@ def _factor(M: Array) -> Any:
 
 def _inverse(M: Array) -> Array:
     """The inverse of a positive definite matrix, both triangles."""
-    factor, singular = linalg.lapack.dpotrf(M, lower=1, clean=1)
-    if singular:
-        raise np.linalg.LinAlgError(
-            "a class moment matrix is singular in floating point: C is too large for linearly dependent features. "
-            "Lower C, or use penalize_intercept=True if a class is empty at mix=1."
-        )
-    inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-    return inverse + np.tril(inverse, -1).T
+    return _inverses(M[None])[0]
+
+
+def _inverses(matrices: Array) -> Array:
+    """The inverses of stacked positive definite matrices."""
+    out = np.empty_like(matrices)
+    for M, inverse in zip(matrices, out, strict=True):
+        factor, singular = linalg.lapack.dpotrf(M.T, lower=1, clean=1)
+        if singular:
+            raise np.linalg.LinAlgError(
+                "a class moment matrix is singular in floating point: C is too large for linearly dependent features. "
+                "Lower C, or use penalize_intercept=True if a class is empty at mix=1."
+            )
+        inverse[:] = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)[0].T  # the upper triangle in C order
+    out += np.triu(out, 1).transpose(0, 2, 1)
+    return out
