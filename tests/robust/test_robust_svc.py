@@ -45,7 +45,8 @@ def test_the_reweighting_loop_ends_at_the_golden_fixed_point(case, linear_featur
     kernel = {} if linear_features else kernel_of(case)
     shape = {} if case["p"] is None else {"shape": case["p"]}
     C = 1 / (2 * len(y) * case["lam"])
-    model = RobustSVC(loss=NAMES.get(case["loss"], case["loss"]), sigma=case["sigma"], C=C, **shape, **kernel).fit(X, y)
+    how = {"sigma": case["sigma"], "C": C, "tol": 1e-6} | shape | kernel
+    model = RobustSVC(loss=NAMES.get(case["loss"], case["loss"]), **how).fit(X, y)
     unit = 2 * case["lam"]
     assert model.objective_ * unit == pytest.approx(want["objective"], rel=1e-8)
     np.testing.assert_allclose(model.decision_function(X), want["f"], atol=1e-5)
@@ -157,17 +158,6 @@ def test_flipped_rows_are_the_least_trusted():
     X, _, y, wrong = flipped_blobs(n=300, share=0.1, seed=6)
     trust = RobustSVC(C=1.0).fit(X, y).sample_trust_
     assert np.median(trust[wrong]) < 0.2 < np.median(np.delete(trust, wrong))
-
-
-def test_a_tall_fit_ends_where_the_exact_rounds_end(monkeypatch):
-    X, _, y, _ = flipped_blobs(n=20_000, share=0.1, seed=7, p=5)
-    for loss in (losses.Welsch(1.0), losses.Cauchy(0.7), losses.CrouxHaesbroeck()):
-        hasty = MarginClassifier(loss=loss, tol=1e-8).fit(X, y)
-        with monkeypatch.context() as patch:
-            patch.setattr("softmargin.solvers._majorize._EXACT_ROUNDS", 10_000)
-            exact = MarginClassifier(loss=loss, tol=1e-8).fit(X, y)
-        assert hasty.solution_.objective == pytest.approx(exact.solution_.objective, rel=1e-9)
-        np.testing.assert_allclose(hasty.coef_, exact.coef_, rtol=1e-5)
 
 
 def test_a_warm_start_does_not_choose_the_minimum():

@@ -12,8 +12,9 @@ from softmargin.expansions import DenseFeatures, SparseFeatures, _features
 from softmargin.expansions._base import row_blocks
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
-from softmargin.solvers import _tall, solve
+from softmargin.solvers import solve
 from softmargin.solvers._geometry import FeatureGeometry
+from softmargin.solvers._secant import Secant
 
 LOSSES = {
     "logistic": losses.Logistic(),
@@ -138,9 +139,10 @@ def test_corrections_satisfy_the_secant_equation():
     full = np.column_stack([X, np.ones(len(y))])
     hessian = full.T @ (weights[:, None] * full) + np.diag([1.0, 1, 1, 1, 0])
     r = rng.normal(size=5)
-    np.testing.assert_allclose(hessian @ _tall._solve(geometry, [], r), r, rtol=1e-9)
-    pairs = [(s, 1.1 * hessian @ s) for s in rng.normal(size=(2, 5))]
-    np.testing.assert_allclose(_tall._solve(geometry, pairs, pairs[-1][1]), pairs[-1][0], rtol=1e-9)
+    secant = Secant(geometry.inverse)
+    np.testing.assert_allclose(hessian @ secant(r), r, rtol=1e-9)
+    secant.pairs = [(s, 1.1 * hessian @ s) for s in rng.normal(size=(2, 5))]
+    np.testing.assert_allclose(secant(secant.pairs[-1][1]), secant.pairs[-1][0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [-1.0, 1.0], [False, True], [3, 7], ["a", "b"]])

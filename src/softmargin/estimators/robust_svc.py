@@ -73,8 +73,9 @@ class RobustSVC(ExpansionClassifier):
         Whether to fit an unpenalised intercept.
     class_weight : dict, "balanced" or None, default=None
         Factors of the sample weights by class.
-    tol : float, default=1e-6
-        Relative change of the scores, and certified relative gap, at which to stop.
+    tol : float, default=1e-4
+        Rounds end when scores move by less than this, relative to the largest, or when no bound of the objective that
+        touches it falls by more than this, relative to it.
     max_iter : int, default=1000
         Largest number of rounds.
     random_state : int, RandomState or None, default=None
@@ -140,7 +141,7 @@ class RobustSVC(ExpansionClassifier):
         n_components: int | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: Any = None,
         n_jobs: int | None = None,

@@ -13,7 +13,7 @@ from scipy.special import expit
 from softmargin.estimators._base import TrainingSet
 from softmargin.estimators._expansion import ExpansionClassifier
 from softmargin.estimators._robust import robust_engine
-from softmargin.losses import Loss, NoLink, TruncatedLogistic
+from softmargin.losses import Logistic, Loss, NoLink, TruncatedLogistic
 from softmargin.probability import (
     bracket,
     couple,
@@ -74,8 +74,9 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         Whether to fit an unpenalised intercept.
     class_weight : dict, "balanced" or None, default=None
         Factors of the sample weights by class.
-    tol : float, default=1e-6
-        Certified optimality gap, relative to the objective, at which to stop.
+    tol : float, default=1e-4
+        Rounds end when scores move by less than this, relative to the largest, or when no bound of the objective that
+        touches it falls by more than this, relative to it.
     max_iter : int, default=1000
         Largest number of rounds.
     random_state : int, RandomState or None, default=None
@@ -137,7 +138,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         n_components: int | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -201,7 +202,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
             self.weights_ = np.arange(1, _BRACKETS) / _BRACKETS
         family = self._family(problem)
         if self.scheme in (1, 2):
-            family.append(self._base(self.solution_))
+            family.append(self._base(problem))
         self._scheme_score = self._scorer(data, np.column_stack([one.coef for one in family]))
         self._scheme_intercept = np.array([one.intercept for one in family], dtype=data.X.dtype)
 
@@ -225,11 +226,12 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         factors = np.where(problem.y > 0, 2 * (1 - weight), 2 * weight)
         return self._solve(replace(problem, weights=problem.weights * factors), start)
 
-    @staticmethod
-    def _base(solution: Solution) -> Solution:
-        assert isinstance(solution, RobustSolution)
-        assert solution.base is not None
-        return solution.base
+    def _base(self, problem: Problem) -> Solution:
+        """Plain logistic regression: where the fit started, or fitted now."""
+        solution = self.solution_
+        if isinstance(solution, RobustSolution) and solution.base is not None:
+            return solution.base
+        return self._solve(problem.with_loss(Logistic()))
 
     # -- prediction ----------------------------------------------------------------------------------------------
 

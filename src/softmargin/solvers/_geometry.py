@@ -127,6 +127,10 @@ class FeatureGeometry:
         dintercept = (total - float(self.border @ dcoef)) / self.bend
         return dcoef - dintercept * self.shadow, dintercept
 
+    def inverse(self, residual: Array) -> Array:
+        """The same for both in one vector, the intercept's last."""
+        return np.append(*self.solve(residual[:-1], float(residual[-1])))
+
     def of(self, expansion: Expansion) -> FeatureGeometry:
         """The geometry of some of the rows."""
         return type(self)(expansion, self.ridge, self.fit_intercept)

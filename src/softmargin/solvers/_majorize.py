@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import Problem
+from softmargin.solvers._cascade import Landing
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._majorizers import Bound, bound_at, certain_margins, check_majorizer, constant_fit
 from softmargin.solvers._solution import Solution
@@ -41,9 +42,8 @@ Array = NDArray[np.floating[Any]]
 INITS = ("base", "zero", "anneal")
 
 _NEAR = 0.05  # a round that moves scores by less than this hands over to Newton steps on the loss itself
-_EXACT, _HASTY = 1e-2, 0.3  # a bound is minimised to this fraction of what the last round gained
+_EXACT = 1e-2  # a bound is minimised to this fraction of what the last round gained
 _FIRST = 1e-4  # what the first round is expected to gain, in units of the objective
-_EXACT_ROUNDS = 2  # rounds that decide which minimum is found; with very many rows haste finds the same after them
 _FEW_ROWS = 1000  # up to here scores are settled to tol; beyond, a round that gains less than tol of the objective ends
 _TINY = 1e-300
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
@@ -51,7 +51,7 @@ _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked fo
 
 @dataclass
 class RobustSolution(Solution):
-    """A stationary point of a nonconvex problem: its margins, the convex fit it started from, the best constant."""
+    """A stationary point of a nonconvex problem: its margins, the best constant, the convex fit of all rows, if any."""
 
     margins: Array | None = None
     base: Solution | None = None
@@ -78,11 +78,18 @@ def majorize_minimise(
     check_majorizer(problem.loss)
     trusted = bound_at(problem, certain_margins(problem))
     walk = walk_of(trusted.problem)
-    given = start.base if isinstance(start, RobustSolution) else start
-    base = walk.begin(trusted.problem, given, tol, max_iter, verbose)
+    landing = walk.leap(problem, tol, max_iter, verbose) if init == "base" else None
+    base: Solution | None = None
+    if landing is None:
+        given = start.base if isinstance(start, RobustSolution) else start
+        base = walk.begin(trusted.problem, given, tol, max_iter, verbose)
     best: RobustSolution | None = None
     for _ in _starts(problem, trusted, walk, init, n_init, random_state, (tol, max_iter, verbose)):
-        found = _descend(problem, walk, tol, max_iter, verbose, trusted if best is None and init == "base" else None)
+        if best is None and landing is not None and landing.gap is not None:
+            found = _landed(landing)
+        else:
+            at_base = best is None and base is not None and init == "base"
+            found = _descend(problem, walk, tol, max_iter, verbose, trusted if at_base else None)
         if best is None or (_constant(found), found.objective) < (_constant(best), best.objective):
             best = found
     assert best is not None
@@ -112,6 +119,12 @@ def _starts(
         yield
 
 
+def _landed(landing: Landing) -> RobustSolution:
+    here, gap = landing.here, float(landing.gap or 0.0)
+    parts = (here.coef, here.intercept, -landing.g, here.objective, gap, here.number, True)
+    return RobustSolution(*parts, history=[here.objective], margins=here.margins)
+
+
 def _constant(solution: Solution) -> bool:
     return not np.any(solution.coef)
 
@@ -123,8 +136,8 @@ def _descend(
     objective, smooth = walk.value(problem), problem.loss.smooth
     history, drop, accuracy, near, settled = [objective], _FIRST * abs(objective), tol, False, False
     for n_iter in range(1, max_iter + 1):
-        before, eager = walk.margins, smooth and walk.tall and n_iter > _EXACT_ROUNDS
-        if not ((near or eager) and walk.newton(problem, objective)):
+        before = walk.margins
+        if not (near and walk.newton(problem, objective)):
             last, bound = bound, bound_at(problem, walk.margins)
             if bound.degenerate:
                 return _degenerate(problem, history, n_iter)
@@ -132,12 +145,10 @@ def _descend(
             if repeats and accuracy <= tol:
                 settled = True
                 break
-            share = (_HASTY if eager else _EXACT) * drop / max(abs(objective), _TINY)
+            share = _EXACT * drop / max(abs(objective), _TINY)
             accuracy = tol**2 if repeats else max(tol**2, share)
             walk.minimise(bound.problem, objective - bound.constant, accuracy, max_iter, verbose)
         value = walk.value(problem)
-        if eager:
-            value = walk.stretch(problem, value)
         if value > objective + ROUNDING * (1 + abs(objective)):
             walk.back()
             break

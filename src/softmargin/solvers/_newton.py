@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,11 @@ from softmargin.solvers._conjugate import ConjugateGeometry
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._geometry import FeatureGeometry, Geometry, KernelGeometry, Step
 from softmargin.solvers._line import Ray, center, descend
+from softmargin.solvers._secant import Secant, Sweep
 from softmargin.solvers._solution import Solution
-from softmargin.solvers._tall import glide
+from softmargin.solvers._tall import certified, glide
 
-__all__ = ["NEWTON", "Point", "geometry_of", "march", "newton"]
+__all__ = ["NEWTON", "Point", "geometry_of", "march", "newton", "sample"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -68,26 +70,29 @@ def newton(
 ) -> Solution:
     """Newton's method on all rows, from the same on a part of them where there are many."""
     if start is None and isinstance(geometry, FeatureGeometry) and len(problem.y) >= geometry.many:
-        rows, times = _sample(problem.y, geometry.share)
+        rows, times = sample(problem.y, 1 / geometry.share)
         small = problem.take(rows, times)
         part = geometry.of(small.expansion)
         start = newton(small, part, None, max(tol, _ROUGH), max_iter, verbose)
         part.factor(small.evaluate(small.margins_of(part.scores(start.coef), start.intercept)).curvature)
         geometry.adopt(part)
         if geometry.total:
-            start = glide(problem, geometry, start, tol)
-            if start.converged:
-                return start
+            here = Sweep(problem, np.append(start.coef, start.intercept))
+            model, target = Secant(geometry.inverse), tol * abs(start.objective)
+            found, here = glide(here, model, geometry.total, target, lambda place: certified(place, tol))
+            if found is not None:
+                return found
+            start = replace(start, coef=here.coef, intercept=here.intercept)
     return _relaxed(problem, geometry, start, tol, max_iter, verbose)
 
 
-def _sample(y: Array, share: int) -> tuple[NDArray[np.intp], Array]:
-    """One row in ``share`` of each class, but a hundred at least, and how many rows each stands for."""
+def sample(y: Array, share: float) -> tuple[NDArray[np.intp], Array]:
+    """A share of the rows of each class, but a hundred at least, and how many rows each stands for."""
     rng = np.random.default_rng(0)
     rows, times = [], []
     for label in (-1, 1):
         members = np.flatnonzero(y == label)
-        count = min(len(members), max(-(-len(members) // share), 100))
+        count = min(len(members), max(int(np.ceil(share * len(members))), 100))
         edges = np.linspace(0, len(members), count + 1)  # one row from each of as many stretches
         rows.append(members[(edges[:-1] + rng.random(count) * np.diff(edges)).astype(np.intp)])
         times.append(np.full(count, len(members) / max(count, 1)))

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import Problem
+from softmargin.solvers._cascade import Landing, cascade
 from softmargin.solvers._engine import Engine
-from softmargin.solvers._geometry import FeatureGeometry, KernelGeometry, Step
+from softmargin.solvers._geometry import FeatureGeometry, KernelGeometry
 from softmargin.solvers._kinked import BOX_QP
 from softmargin.solvers._local_linear import LOCAL_LINEAR
 from softmargin.solvers._newton import NEWTON, Point, geometry_of, march, newton
@@ -30,7 +31,6 @@ CONVEX_ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX
 ROUNDING = 1e-12  # relative rise of an objective that is none
 
 _LEAP = 0.5  # a Newton step may not move scores further than this, relative to the largest
-_HALVINGS, _DOUBLINGS = 4, 6
 _FINEST = 1e-10  # engines that measure gaps by differences of objectives reach no further
 
 
@@ -46,9 +46,8 @@ class Walk(Protocol):
     @property
     def penalty(self) -> float: ...
 
-    @property
-    def tall(self) -> bool:
-        """Whether rows are so many, and columns so few, that a pass over the data is what counts."""
+    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Landing | None:
+        """Go to a local minimum of a nonconvex problem by way of samples of its rows, where they are many."""
         ...
 
     def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
@@ -69,10 +68,6 @@ class Walk(Protocol):
 
     def newton(self, problem: Problem, objective: float) -> bool:
         """Take a Newton step of a nonconvex problem if that is a step down, and say whether it was."""
-        ...
-
-    def stretch(self, problem: Problem, objective: float) -> float:
-        """Go on in the direction of the last move while the objective falls, and return it."""
         ...
 
     def back(self) -> None:
@@ -108,6 +103,17 @@ class _NewtonWalk:
     def coef(self) -> Array:
         return self.expansion.transpose(self.point.coef) if self.wide else self.point.coef
 
+    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Landing | None:
+        if not isinstance(self.geometry, FeatureGeometry):
+            return None
+        landing = cascade(problem, self.geometry, tol, max_iter, verbose)
+        if landing is not None and landing.gap is None:
+            here = landing.here
+            found = Solution(here.coef, here.intercept, -here.g, here.objective, np.inf, here.number, False)
+            self.geometry.total = None
+            self.point = self.last = Point(problem, self.geometry, found)
+        return landing
+
     def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
         self.geometry.total = None
         solution = newton(problem, self.geometry, start, tol, max_iter, verbose)
@@ -136,28 +142,11 @@ class _NewtonWalk:
         reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))
         if reach > _LEAP:
             return False
-        for _ in range(_HALVINGS if self.tall else 1):
-            there = here.shifted(step)
-            if there.objective <= objective + ROUNDING * (1 + abs(objective)):
-                self.last, self.point = self.point, there
-                return True
-            step = step.scaled(0.5)
-        return False
-
-    @property
-    def tall(self) -> bool:
-        return isinstance(self.geometry, FeatureGeometry) and len(self.point.margins) >= self.geometry.many
-
-    def stretch(self, problem: Problem, objective: float) -> float:
-        here, before = self.point.under(problem, objective), self.last
-        step = Step(here.coef - before.coef, here.intercept - before.intercept, here.scores - before.scores)
-        for _ in range(_DOUBLINGS):
-            there = here.shifted(step)
-            if there.objective >= objective:
-                break
-            here, objective, step = there, there.objective, step.scaled(2.0)
-        self.point = here
-        return objective
+        there = here.shifted(step)
+        if there.objective > objective + ROUNDING * (1 + abs(objective)):
+            return False
+        self.last, self.point = self.point, there
+        return True
 
     def back(self) -> None:
         self.point = self.last
@@ -182,6 +171,9 @@ class _EngineWalk:
     def penalty(self) -> float:
         return self.place[2]
 
+    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Landing | None:
+        return None
+
     def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
         return self._go(problem, start, tol, max_iter, verbose)
 
@@ -204,13 +196,6 @@ class _EngineWalk:
 
     def newton(self, problem: Problem, objective: float) -> bool:
         return False
-
-    @property
-    def tall(self) -> bool:
-        return False
-
-    def stretch(self, problem: Problem, objective: float) -> float:
-        return objective
 
     def back(self) -> None:
         self.place = self.last

@@ -1,0 +1,238 @@
+"""Nonconvex fits of tall data: find the minimum on few rows, then follow it to eight times as many, up to all.
+
+Where rows abound, the sum of their losses is a smooth function of ``(beta, b)`` whatever the loss, and the minimum of a
+sample lies within sampling error of the minimum of all. So the search, from the convex relative of the loss downhill,
+is done on a sample; each larger one takes a few quasi-Newton steps, a sweep over its rows each, with the Hessian of the
+sample before and what :class:`Secant` learns.
+
+The Hessian. Rows bend the sum by ``w phi''(u)``; a corner adds its jump for each unit of margins there, which the
+difference of slopes over a window that holds enough rows sees:
+
+    W = w (phi'(u + h) - phi'(u - h)) / (2 h).
+
+Far from a minimum the Hessian is indefinite. The majoriser's, ``M``, never is, and exceeds it, so the first of
+``(1 - t) H + t M``, ``t`` rising to 1, that is safely positive definite makes the step.
+
+The end is the majoriser's: its minimum, reached by a sweep or two, certifies that no bound touching here falls by more
+than the gap, with few rows on a corner changing sides. Whoever is not there yet goes on by the ordinary rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from softmargin.problem import Problem
+from softmargin.solvers._geometry import FeatureGeometry
+from softmargin.solvers._majorizers import bound_at, certain_margins
+from softmargin.solvers._newton import newton, sample
+from softmargin.solvers._secant import Secant, Sweep
+from softmargin.solvers._tall import balanced_gap, glide
+
+__all__ = ["Landing", "cascade"]
+
+Array = NDArray[np.floating[Any]]
+
+_FIRST, _ROWS_PER_COLUMN = 1500, 30  # the smallest sample
+_GROWTH = 8
+_BASE = 1e-2  # gap to which the first sample's convex relative is fitted
+_ROUGH = 3e-4  # a sample's minimum is found to this fraction of its objective, which its error exceeds
+_CLOSE = 1e-5  # nearer than this, rows on a corner count one by one: the bounds' rounds end the work
+_MIXES = (0.0, 0.1, 0.25, 0.5, 1.0)
+_SAFE = 0.1  # a mixture must exceed this fraction of the majoriser's Hessian
+_FLAT = 0.3  # a whole step is right where the slope at its end is at most this fraction of the slope at its start
+_STRETCH = 2.0
+_FURTHEST, _SHORTEST = 16.0, 1e-3
+_TINY = 1e-12
+_SEARCH_STEPS, _STEPS, _END_ROUNDS = 30, 16, 12
+
+
+class Landing(NamedTuple):
+    """Where the cascade ends, the responses that certify it, and the gap: None where it is not certified."""
+
+    here: Sweep
+    g: Array
+    gap: float | None
+
+
+class _Astray(Exception):
+    """The steps led nowhere; the ordinary rounds must do the work."""
+
+
+class _Model(NamedTuple):
+    """Inverse Hessians at a place: the mixture's that makes steps, the majoriser's that certifies, its curvature."""
+
+    step: Secant
+    bound: Secant
+    total: float
+
+
+def cascade(problem: Problem, geometry: FeatureGeometry, tol: float, max_iter: int, verbose: int) -> Landing | None:
+    """A local minimum near that of a sample; None where rows are too few or the sample keeps one class alone."""
+    n, p = problem.expansion.shape
+    first = max(_FIRST, _ROWS_PER_COLUMN * p)
+    if n < _GROWTH * first:
+        return None
+    levels = max(1, round(float(np.log(n / first) / np.log(_GROWTH))))
+    shares = np.geomspace(first / n, 1.0, levels + 1)[:-1]
+    try:
+        rows, times = sample(problem.y, float(shares[0]))
+        part = problem.take(rows, times)
+        here = _search(Sweep(part, _base(part, geometry, max_iter, verbose)), verbose)
+        for share in shares[1:]:
+            rows, times = sample(problem.y, float(share))
+            part = problem.take(rows, times)
+            here = Sweep(part, here.place)
+            here = _follow(here, _model(part, here.margins), _ROUGH, here.objective, verbose)
+        scale = abs(here.objective)
+        here = Sweep(problem, here.place)
+        model = _model(part, here.margins[rows])
+        here = _follow(here, model, tol if problem.loss.smooth else max(_CLOSE, tol), scale, verbose)
+        return _finish(here, model, lambda place: _model(part, place.margins[rows]), tol, scale, verbose)
+    except _Astray:
+        return None
+
+
+def _base(problem: Problem, geometry: FeatureGeometry, max_iter: int, verbose: int) -> Array:
+    """The fit of the convex relative, roughly."""
+    trusted = bound_at(problem, certain_margins(problem)).problem
+    base = newton(trusted, geometry.of(problem.expansion), None, _BASE, max_iter, verbose)
+    return np.append(base.coef, base.intercept)
+
+
+def _search(here: Sweep, verbose: int) -> Sweep:
+    """Downhill to a minimum, with a new Hessian at every step and the objective as the guide."""
+    for _ in range(_SEARCH_STEPS):
+        start, step = here, -_model(here.problem, here.margins).step(here.residual)
+        length, there = 1.0, start.moved(step)
+        while length > _SHORTEST and not there.objective < start.objective:
+            length *= 0.5
+            there = start.moved(length * step)
+        while there.objective < here.objective:
+            here, length = there, 2 * length
+            if length > _FURTHEST or float(step @ here.residual) >= 0:
+                break
+            there = start.moved(length * step)
+        if verbose:
+            print(f"search on {len(here.g)} rows: objective {here.objective:.12g}")
+        if start.objective - here.objective <= _ROUGH * abs(here.objective):
+            break
+    return here
+
+
+def _follow(here: Sweep, model: _Model, tol: float, scale: float, verbose: int) -> Sweep:
+    """To the minimum nearby by one Hessian and what the steps teach. Slopes are the guide.
+
+    The objective is asked only where the slope at the end of a step casts doubt on it.
+    """
+    start, doubt = here, False
+    for _ in range(_STEPS):
+        step = -model.step(here.residual)
+        slope = float(step @ here.residual)
+        if verbose:
+            print(f"follow on {len(here.g)} rows: expected gain {-0.5 * slope / abs(scale):.3g}")
+        if -0.5 * slope <= tol * abs(scale):
+            break
+        there = here.moved(step)
+        end = float(step @ there.residual)
+        if abs(end) > -_FLAT * slope:
+            doubt = True
+            model.step.learn(here, there)
+            length = min(slope / (slope - end), _STRETCH) if end > slope else _STRETCH
+            there = here.moved(length * step)
+        model.step.learn(here, there)
+        here = there
+    if doubt and here.objective > start.objective:
+        raise _Astray
+    return here
+
+
+def _finish(
+    here: Sweep, model: _Model, renew: Callable[[Sweep], _Model], tol: float, scale: float, verbose: int
+) -> Landing:
+    """Rounds of the majoriser until one certifies that the next would gain less than ``tol``."""
+    problem, fresh = here.problem, False
+    for _ in range(_END_ROUNDS):
+        bound = bound_at(problem, here.margins)
+        if bound.degenerate:
+            raise _Astray
+        origin = here.under(bound.problem)
+        found, there = glide(origin, model.bound, model.total, 0.5 * tol * scale, balanced_gap)
+        here = there.under(problem)
+        if found is not None:
+            gap, g = found
+            # the bound is convex: its fall from the origin is at most what the slope there promises
+            gap += max(-float(origin.residual @ (there.place - origin.place)), 0.0)
+            gap /= max(abs(here.objective), here.penalty)
+            if verbose:
+                print(f"bound: objective {here.objective:.12g}, gap {gap:.3g}")
+            if gap <= tol:
+                return Landing(here, g, gap)
+        elif fresh:
+            break
+        else:
+            model, fresh = renew(here), True
+        here = Sweep(problem, here.place, here.number + 1)
+    return Landing(here, here.g, None)
+
+
+def _model(problem: Problem, margins: Array) -> _Model:
+    """The Hessians at a place whose margins are known."""
+    bound, p = bound_at(problem, margins), problem.expansion.shape[1]
+    if bound.degenerate:
+        raise _Astray
+    above = bound.problem.evaluate(margins).curvature
+    M = _moments(problem, above)
+    M[np.arange(p), np.arange(p)] += problem.penalty.ridge
+    if not problem.fit_intercept:
+        M[p, p] = 1.0
+    below = _moments(problem, above - _bend(problem, margins))
+    inverse = _inverse(M)
+    if inverse is None:
+        raise _Astray
+    for mix in _MIXES:
+        if _inverse((1 - _SAFE) * M - (1 - mix) * below) is not None:
+            break
+    return _Model(Secant(_inverse(M - (1 - mix) * below) or inverse), Secant(inverse), float(above.sum()))
+
+
+def _bend(problem: Problem, margins: Array) -> Array:
+    """The curvature of each row; a corner's is spread over a window that holds enough rows."""
+    curvature = problem.evaluate(margins).curvature
+    for kink in problem.loss.kinks:
+        apart = np.abs(margins - kink.at)
+        held = int(len(margins) ** (2 / 3))
+        width = max(float(np.partition(apart, held)[held]), _TINY)
+        inside = apart <= width
+        curvature[inside] += problem.weights[inside] * (kink.jump / (2 * width))
+    return curvature
+
+
+def _moments(problem: Problem, W: Array) -> Array:
+    """``sum_i W_i (x_i, 1) (x_i, 1)'`` for weights of any sign; nothing for an intercept that is not there."""
+    p = problem.expansion.shape[1]
+    out = np.zeros((p + 1, p + 1))
+    for sign in (1.0, -1.0):
+        part = np.maximum(sign * W, 0.0)
+        total = float(part.sum())
+        if total == 0:
+            continue
+        second, first = problem.expansion.moments(part)
+        out[:p, :p] += sign * second
+        if problem.fit_intercept:
+            out[:p, p] += sign * first
+            out[p, :p] += sign * first
+            out[p, p] += sign * total
+    return out
+
+
+def _inverse(A: Array) -> Any:
+    try:
+        factor = linalg.cho_factor(A, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    return lambda r: linalg.cho_solve(factor, r, check_finite=False)

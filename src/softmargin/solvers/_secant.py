@@ -1,0 +1,95 @@
+"""Reading tall data once per step: what a sweep tells about a place, and steps that learn from the sweeps so far.
+
+A sweep over blocks of rows that stay in cache between ``Phi beta`` and ``Phi'g`` yields margins, responses ``g`` and
+the residual ``r = (ridge beta + Phi'g, 1'g)``, and no line is searched. A Hessian of a sample of the rows, or of a
+place nearby, turns residuals into steps; BFGS corrections,
+
+    H^-1 <- (I - rho s y') H^-1 (I - rho y s') + rho s s',     s = step, y = change of r along it, rho = 1 / s'y,
+
+teach it the rest at no further product with the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.problem import Problem
+
+__all__ = ["Secant", "Sweep"]
+
+Array = NDArray[np.floating[Any]]
+
+_BENT = 1e-10  # a correction needs this much curvature along its step, as a cosine
+
+
+class Sweep:
+    """A place ``(beta, b)`` with its margins, responses and residual; ``number`` counts the sweeps up to it."""
+
+    def __init__(self, problem: Problem, place: Array, number: int = 0) -> None:
+        self.problem, self.place, self.number = problem, place, number
+        self.margins, self.g = np.empty(len(problem.y)), np.empty(len(problem.y))
+
+        def respond(rows: slice, scores: Array) -> Array:
+            self.margins[rows], self.g[rows] = problem.response(rows, scores, self.intercept)
+            return self.g[rows]
+
+        image, total = problem.expansion.sweep(self.coef, respond)
+        self.residual = np.append(problem.penalty.ridge * self.coef + image, total if problem.fit_intercept else 0.0)
+
+    @property
+    def coef(self) -> Array:
+        return self.place[:-1]
+
+    @property
+    def intercept(self) -> float:
+        return float(self.place[-1])
+
+    @property
+    def penalty(self) -> float:
+        return 0.5 * self.problem.penalty.ridge * float(self.coef @ self.coef)
+
+    @cached_property
+    def objective(self) -> float:
+        return self.problem.cost(self.margins) + self.penalty
+
+    def moved(self, step: Array) -> Sweep:
+        """The place a step away."""
+        return Sweep(self.problem, self.place + step, self.number + 1)
+
+    def under(self, problem: Problem) -> Sweep:
+        """The same place in a problem whose data term has the same slopes here."""
+        other = copy(self)
+        other.problem = problem
+        other.__dict__.pop("objective", None)
+        return other
+
+
+class Secant:
+    """An inverse Hessian, corrected by what the steps so far have shown (the two-loop recursion)."""
+
+    def __init__(self, inverse: Callable[[Array], Array]) -> None:
+        self.inverse = inverse
+        self.pairs = list[tuple[Array, Array]]()
+
+    def learn(self, before: Sweep, after: Sweep) -> None:
+        """Take note of the residuals at both ends of a step."""
+        s, y = after.place - before.place, after.residual - before.residual
+        if float(s @ y) > _BENT * float(np.linalg.norm(s)) * float(np.linalg.norm(y)):
+            self.pairs.append((s, y))
+
+    def __call__(self, residual: Array) -> Array:
+        """The corrected inverse times a residual."""
+        rest, lengths = residual, list[float]()
+        for s, y in reversed(self.pairs):
+            lengths.append(float(s @ rest) / float(s @ y))
+            rest = rest - lengths[-1] * y
+        out = self.inverse(rest)
+        for (s, y), length in zip(self.pairs, reversed(lengths), strict=True):
+            out = out + (length - float(y @ out) / float(s @ y)) * s
+        return out
