@@ -88,6 +88,8 @@ class ExpansionClassifier(ClassifierBase):
             self._loss().log_odds(0.0)
 
     def _prepare(self, data: TrainingSet) -> Expansion:
+        if getattr(self, "_expanded", None) is not None:
+            return self._expanded
         return expand(
             data.X,
             self._kernel(data),
@@ -96,13 +98,15 @@ class ExpansionClassifier(ClassifierBase):
             kernel_norm=self._penalty().ridge > 0,
         )
 
-    def _fit_from(self, start: Solution | None, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit two classes from a solution of a nearby problem on the same rows."""
-        self._start = start
+    def _fit_from(
+        self, start: Solution | None, expanded: Expansion | None, X: Any, y: Any, sample_weight: Any = None
+    ) -> Any:
+        """Fit from a solution of a nearby problem of two classes on the same rows, and from their expansion."""
+        self._start, self._expanded = start, expanded
         try:
             return self.fit(X, y, sample_weight)
         finally:
-            del self._start
+            del self._start, self._expanded
 
     def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
         """The instance of (P) that the parameters and the data make."""

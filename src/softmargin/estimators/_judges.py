@@ -51,6 +51,7 @@ class _Judge:
         self.options, self.template, self.scoring, self.chosen = options, template, scoring, chosen
         self.criterion, self.classes = options.criterion_, options.classes_
         self.solutions: list[Any] = []  # of all rows, one per cost, where the criterion came by them
+        self.expansion: Any = None  # of all rows, where the family has one
 
     def judge(self, data: TrainingSet, X: Any, y: Any, weight: Any) -> Iterator[tuple[float, float, float]]:
         """``C``, criterion and standard error of every candidate."""
@@ -126,7 +127,7 @@ class PathJudge(_Judge):
     def _judge(self, data: TrainingSet, X: Any, y: Any, weight: Any) -> Any:
         template = clone(self.template).set_params(C=1.0)
         template.classes_ = self.classes
-        data.shared = template._prepare(data)
+        data.shared = self.expansion = template._prepare(data)
         codes = [1] if len(self.classes) == 2 else range(len(self.classes))
         problems = [template._problem(data, data.signs(code)) for code in codes]
         costs = self._costs(lambda n: auto_costs(problems[0], n or _DEFAULT_COSTS))

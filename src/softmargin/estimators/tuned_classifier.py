@@ -155,10 +155,11 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     print(f"{record['params']}: {self.criterion_} {score:.6g} (standard error {error:.2g})")
         start = self._choose()
         self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_)
-        if start is None:
+        expanded = judge.expansion if len(candidates) == 1 else None
+        if start is None and expanded is None:
             self.best_estimator_.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
         else:
-            self.best_estimator_._fit_from(start, X, y, sample_weight)
+            self.best_estimator_._fit_from(start, expanded, X, y, sample_weight)
         self.n_features_in_ = self.best_estimator_.n_features_in_
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_

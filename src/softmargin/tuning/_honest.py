@@ -18,7 +18,7 @@ from softmargin.problem import Problem
 from softmargin.solvers import Solution
 from softmargin.tuning._criteria import Fitted, alo_scores
 from softmargin.tuning._gkl import Perturbation
-from softmargin.tuning._influence import influence
+from softmargin.tuning._influence import KernelInfluence, influence
 
 __all__ = [
     "auto_costs",
@@ -67,6 +67,9 @@ def solution_path(problem: Problem, costs: Iterable[float], solve: Solve) -> Ite
 
 def fitted_path(problem: Problem, costs: Iterable[float], solve: Solve, count: Array) -> Iterator[Fitted]:
     """The fits of a path with their influences; ``count`` says how many equal rows each row stands for."""
+    if _is_kernel_regression(problem):
+        yield from _regression_path(problem, costs, solve, count)
+        return
     for cost, scaled, solution in solution_path(problem, costs, solve):
         margins = scaled.margins(solution.coef, solution.intercept)
         curvature = scaled.weights * problem.loss.curvature(margins)
@@ -77,6 +80,24 @@ def fitted_path(problem: Problem, costs: Iterable[float], solve: Solve, count: A
             problem.expansion, curvature, problem.penalty.ridge, fit_intercept=problem.fit_intercept, active=active
         )
         yield Fitted(problem.loss, problem.y, problem.y * margins, problem.weights / count, cost, H, count)
+
+
+def _is_kernel_regression(problem: Problem) -> bool:
+    plain = problem.tilt is None and problem.offset is None and problem.penalty.ridge == 1
+    return problem.loss.name == "least_squares" and problem.expansion.is_kernel and plain
+
+
+def _regression_path(problem: Problem, costs: Iterable[float], solve: Solve, count: Array) -> Iterator[Fitted]:
+    """The same for squared losses and kernels: the factor that gives the influences gives the fit, to be certified."""
+    for cost in costs:
+        scaled = replace(problem, weights=cost * problem.weights)
+        curvature = scaled.weights * problem.loss.curvature(np.zeros(len(problem.y)))
+        factored = KernelInfluence(problem.expansion.outer(), curvature, problem.penalty.ridge, problem.fit_intercept)
+        start = Solution(*factored.fit(problem.y), None, np.nan, np.inf, 0, converged=False)
+        solution = solve(scaled, start)
+        scores = problem.expansion.apply(solution.coef) + solution.intercept
+        weight = problem.weights / count
+        yield Fitted(problem.loss, problem.y, scores, weight, cost, factored.diagonal(), count)
 
 
 def influence_scores(problem: Problem, costs: Iterable[float], solve: Solve, count: Array) -> Array:

@@ -22,7 +22,7 @@ from scipy import linalg, sparse
 from softmargin.expansions import DenseFeatures, SparseFeatures
 from softmargin.expansions._base import row_blocks
 
-__all__ = ["influence"]
+__all__ = ["KernelInfluence", "influence"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -40,13 +40,13 @@ def influence(
     """The diagonal of ``H``; ``active`` restricts features to the columns a sparse fit kept."""
     n, p = expansion.shape
     if expansion.is_kernel or (active is None and p > n):
-        return _kernel_influence(expansion.outer(), curvature, ridge, fit_intercept)
+        return KernelInfluence(expansion.outer(), curvature, ridge, fit_intercept).diagonal()
     features = expansion
     if active is not None:
         kept = expansion.X[:, active]
         features = SparseFeatures(kept) if sparse.issparse(kept) else DenseFeatures(kept)
     if features.shape[1] > n:
-        return _kernel_influence(features.outer(), curvature, ridge, fit_intercept)
+        return KernelInfluence(features.outer(), curvature, ridge, fit_intercept).diagonal()
     return _feature_influence(features, curvature, ridge, fit_intercept)
 
 
@@ -70,30 +70,50 @@ def _feature_influence(features: Any, curvature: Array, ridge: float, fit_interc
     return diagonal
 
 
-def _kernel_influence(K: Array, curvature: Array, ridge: float, fit_intercept: bool) -> Array:
-    active = np.flatnonzero(curvature > 0)
-    root = np.sqrt(curvature[active])
-    A = np.array(K if len(active) == len(K) else K[np.ix_(active, active)], dtype=float, order="F")
-    A *= root[:, None]
-    A *= root
-    A[np.diag_indices_from(A)] += ridge
-    factor = linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
-    ones = linalg.solve_triangular(factor, root, lower=True)
-    total = ridge * float(ones @ ones)
+class KernelInfluence:
+    """The matrix ``A`` of one fit, factored: its influences, and the fit itself where the loss is squared."""
 
-    # where a row has curvature of its own, K S A^-1 S K and e need no more than A^-1 on that row
-    firm = curvature[active] > _FIRM * curvature.max()
-    inverse, _ = linalg.lapack.dtrtri(factor, lower=1)
-    diagonal = np.empty(len(curvature))
-    rows, bend = active[firm], curvature[active[firm]]
-    diagonal[rows] = (1 - ridge * np.einsum("ij,ij->j", inverse, inverse)[firm]) / bend
-    if fit_intercept:
-        pull = ridge * (inverse.T @ ones)[firm] / root[firm]
-        diagonal[rows] += np.square(pull) / total
+    def __init__(self, K: Array, curvature: Array, ridge: float, fit_intercept: bool) -> None:
+        self.K, self.curvature, self.ridge, self.fit_intercept = K, curvature, ridge, fit_intercept
+        self.active = np.flatnonzero(curvature > 0)
+        self.root = np.sqrt(curvature[self.active])
+        A = K if len(self.active) == len(K) else K[np.ix_(self.active, self.active)]
+        A = np.multiply(A, self.root, dtype=np.float64)
+        A *= self.root[:, None]
+        A[np.diag_indices_from(A)] += ridge
+        self.factor = linalg.cholesky(A.T, lower=True, overwrite_a=True, check_finite=False)
+        self.ones = linalg.solve_triangular(self.factor, self.root, lower=True, check_finite=False)
 
-    rest = np.setdiff1d(np.arange(len(curvature)), rows, assume_unique=True)
-    seen = linalg.solve_triangular(factor, root[:, None] * K[np.ix_(active, rest)], lower=True)
-    diagonal[rest] = (np.diagonal(K)[rest] - np.square(seen).sum(axis=0)) / ridge
-    if fit_intercept:
-        diagonal[rest] += np.square(1 - ones @ seen) / total
-    return diagonal
+    def fit(self, target: Array) -> tuple[Array, float]:
+        """Coefficients and intercept of the least ``sum_i W_i (target_i - f_i)^2 / 2 + ridge |f|^2 / 2``."""
+        half = linalg.solve_triangular(self.factor, self.root * target[self.active], lower=True, check_finite=False)
+        intercept = float(self.ones @ half) / float(self.ones @ self.ones) if self.fit_intercept else 0.0
+        half -= intercept * self.ones
+        coef = np.zeros(len(self.curvature))
+        coef[self.active] = self.root * linalg.solve_triangular(
+            self.factor, half, lower=True, trans="T", check_finite=False
+        )
+        return coef, intercept
+
+    def diagonal(self) -> Array:
+        """The diagonal of ``H``."""
+        active, root, ridge, curvature = self.active, self.root, self.ridge, self.curvature
+        total = ridge * float(self.ones @ self.ones)
+        # where a row has curvature of its own, K S A^-1 S K and e need no more than A^-1 on that row
+        firm = curvature[active] > _FIRM * curvature.max()
+        inverse, _ = linalg.lapack.dtrtri(self.factor, lower=1)
+        diagonal = np.empty(len(curvature))
+        rows, bend = active[firm], curvature[active[firm]]
+        diagonal[rows] = (1 - ridge * np.einsum("ij,ij->j", inverse, inverse)[firm]) / bend
+        if self.fit_intercept:
+            pull = ridge * (inverse.T @ self.ones)[firm] / root[firm]
+            diagonal[rows] += np.square(pull) / total
+
+        rest = np.setdiff1d(np.arange(len(curvature)), rows, assume_unique=True)
+        if len(rest):
+            right = root[:, None] * self.K[np.ix_(active, rest)]
+            seen = linalg.solve_triangular(self.factor, right, lower=True, check_finite=False)
+            diagonal[rest] = (np.diagonal(self.K)[rest] - np.square(seen).sum(axis=0)) / ridge
+            if self.fit_intercept:
+                diagonal[rest] += np.square(1 - self.ones @ seen) / total
+        return diagonal
