@@ -12,6 +12,7 @@ from softmargin.expansions import expand
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
+from softmargin.solvers._proximal_newton import Iterate
 
 SMOOTH = [
     losses.Logistic(),
@@ -144,3 +145,30 @@ def test_more_columns_than_a_gram_matrix_is_good_for():
     left = reference.violations(losses.Logistic(), X, y, 20 * weights, solution.coef, solution.intercept, 0.02)
     assert np.count_nonzero(solution.coef) > 40
     assert left.max() <= 1e-3
+
+
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.SquaredHinge()], ids=str)
+def test_the_loss_s_own_conjugate_sharpens_the_certificate_and_stays_above_the_truth(loss):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 30))
+    y = np.where(X[:, 0] + rng.logistic(size=80) > 0, 1.0, -1.0)
+    problem = Problem(loss, expand(X), y, np.full(80, 0.5), ElasticNet(1.0))
+    best = solve(problem, tol=1e-10).objective
+    rough = Iterate.at(problem, solve(problem, tol=0.05))
+    v = X.T @ rough.g
+    plain, sharp = rough.certify(v).gap, rough.certify(v, sharp=True).gap
+    assert rough.term.cost + rough.penalty() - best <= sharp < plain
+
+
+def test_measuring_all_columns_after_every_step_changes_no_answer(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = sparse.random(300, 200, density=0.05, format="csc", random_state=0)
+    y = np.where(X @ rng.standard_normal(200) + 0.1 * rng.standard_normal(300) > 0, 1.0, -1.0)
+    problem = Problem(losses.Logistic(), expand(X), y, np.full(300, 5.0), ElasticNet(1.0))
+    found = []
+    for most in (0, 10**6):
+        monkeypatch.setattr("softmargin.solvers._quadratic_model._MOST", most)
+        solution = solve(problem, tol=1e-9)
+        assert solution.converged
+        found.append(solution.objective)
+    assert found[0] == pytest.approx(found[1], rel=1e-8)

@@ -12,13 +12,15 @@ Omega*(-c v)``:
 * features with a ridge, ``c = 1``:  ``Omega*(-v) = sum S(v_j, l_j)^2 / (2 ridge)``;
 * always, ``c = min(1, min_j l_j / |G_j|)``:  ``Omega*(-c v) <= c^2 ridge/2 b'b`` (``b'K b``).
 
-The second needs ``inf L`` finite, which a tilt can spoil, and no violated coefficient free of l1 cost. Where neither
-applies the largest violation, in units of the largest l1 cost, is reported instead.
+The second is about ``(1 - c)(L + Omega)``; where the loss knows its conjugate, ``L*(c g)`` itself makes it
+``(1 - c) Omega``. It needs ``inf L`` finite, which a tilt can spoil, and no violated coefficient free of l1 cost. Where
+neither applies the largest violation, in units of the largest l1 cost, is reported instead.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,12 +52,20 @@ def violations(G: Array, coef: Array, cost: Array, positive: bool) -> Array:
 
 
 def certify(
-    problem: Problem, *, loss: float, conjugate: float, v: Array, coef: Array, scores: Array, cost: Array
+    problem: Problem,
+    *,
+    loss: float,
+    conjugate: float,
+    v: Array,
+    coef: Array,
+    scores: Array,
+    cost: Array,
+    shrunk: Callable[[float], float] | None = None,
 ) -> Certificate:
     """The best bound on how far the objective is above its minimum.
 
     ``conjugate`` is ``L*`` (or a bound of it) at dual slopes that sum to zero, ``v`` their product with the columns,
-    ``scores`` is ``Phi coef``.
+    ``scores`` is ``Phi coef``. ``shrunk(c)`` is ``L*`` at ``c`` times those slopes, if it is to be computed.
     """
     is_kernel = problem.expansion.is_kernel
     square = float(coef @ (scores if is_kernel else coef))
@@ -76,7 +86,10 @@ def certify(
     if problem.tilt is None and not np.any(over & (cost == 0)):
         c = float(np.min(cost[over] / excess[over], initial=1.0))
         floor = float(problem.weights.sum()) * problem.loss.floor
-        best = min(best, loss + omega + c * conjugate - (1 - c) * floor + 0.5 * c * c * ridge * square)
+        bound = c * conjugate - (1 - c) * floor
+        if shrunk is not None:
+            bound = min(bound, shrunk(c))
+        best = min(best, loss + omega + bound + 0.5 * c * c * ridge * square)
     if math.isfinite(best):
         return Certificate(max(best, 0.0), "duality gap")
     scale = float(cost.max(initial=0.0)) or 1.0

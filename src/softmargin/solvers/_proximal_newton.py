@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from softmargin.losses import Loss
 from softmargin.penalties import Concave
 from softmargin.problem import DataTerm, Problem
-from softmargin.solvers._elastic_net import certify, violations
+from softmargin.solvers._elastic_net import Certificate, certify, violations
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._line import center
 from softmargin.solvers._quadratic_model import Columns
@@ -35,8 +35,10 @@ Array = NDArray[np.floating[Any]]
 
 _FLOOR = 1e-6  # least curvature, in units of the loss's bound
 _ROUGH = 1e-2  # relative gap at which a relaxation has served its purpose
+_NEARLY = 10  # times the tolerance: gaps worth a sharper look
 _ENOUGH = 0.1  # a working set is left when its violations are this fraction of what sent us there
 _FIRST_SET = 64
+_GROWTH, _GROWTH_SPARSE = 2, 4  # new columns per column of the support; sparse ones cost no Gram matrix
 _ROUNDING = 1e-14
 _PATIENCE = 3  # steps without progress beyond rounding before we give up
 
@@ -83,6 +85,27 @@ class Iterate:
     def square(self, coef: Array, scores: Array) -> float:
         """``|coef|^2``, or ``coef'K coef`` given ``scores = K coef``."""
         return float(coef @ (scores if self.problem.expansion.is_kernel else coef))
+
+    def certify(self, v: Array, sharp: bool = False) -> Certificate:
+        """How far the point is from optimal, given ``v = Phi'g``; ``sharp`` asks the loss for its conjugate."""
+        return certify(
+            self.problem,
+            loss=self.term.cost,
+            conjugate=float(self.g @ self.scores) - self.term.cost,
+            v=v,
+            coef=self.coef,
+            scores=self.scores,
+            cost=self.cost,
+            shrunk=self._conjugate if sharp else None,
+        )
+
+    def _conjugate(self, c: float) -> float:
+        """The conjugate of the data term at ``c`` times the present slopes, infinite where it is not known."""
+        problem = self.problem
+        try:
+            return float(problem.weights @ problem.loss.conjugate(c * self.term.slope / problem.weights))
+        except NotImplementedError:
+            return np.inf
 
     def curvatures(self) -> Array:
         """The curvature of each row, kept above the floor."""
@@ -153,17 +176,12 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
     while True:
         v = problem.expansion.transpose(at.g)
         G = v + ridge * (at.scores if problem.expansion.is_kernel else at.coef)
-        objective = at.term.cost + at.penalty()
-        certificate = certify(
-            problem,
-            loss=at.term.cost,
-            conjugate=float(at.g @ at.scores) - at.term.cost,
-            v=v,
-            coef=at.coef,
-            scores=at.scores,
-            cost=at.cost,
-        )
-        gap = certificate.relative(objective, at.penalty())
+        objective, penalty = at.term.cost + at.penalty(), at.penalty()
+        certificate = at.certify(v)
+        gap = certificate.relative(objective, penalty)
+        if tol < gap <= _NEARLY * tol:
+            certificate = at.certify(v, sharp=True)
+            gap = certificate.relative(objective, penalty)
         at.history.append(objective)
         if verbose:
             print(f"proximal newton step {n_iter}: objective {objective:.12g}, relative {certificate.kind} {gap:.3g}")
@@ -176,6 +194,9 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
         while n_iter < max_iter and here.max(initial=0.0) > goal and patience > 0:
             decreased = at.step(columns, here)
             n_iter += 1
+            if columns.is_most:
+                patience = _PATIENCE if decreased else patience - 1
+                break
             gradient = columns.gradient(at.g, at.coef, at.scores)
             here = violations(gradient, at.coef[columns.index], at.cost[columns.index], positive)
             worst = float(here.max(initial=0.0))
@@ -187,9 +208,10 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
 
 
 def _working_set(problem: Problem, coef: Array, violation: Array, columns: Columns | None) -> Columns:
-    """The support and the worst violators, at most as many again as the support; the old set if it will do."""
+    """The support and the worst violators, a few times as many as the support; the old set if it will do."""
     support = coef != 0
-    room = max(_FIRST_SET, 2 * int(support.sum()))
+    growth = _GROWTH_SPARSE if problem.expansion.is_sparse else _GROWTH
+    room = max(_FIRST_SET, growth * int(support.sum()))
     outside = np.flatnonzero((violation > 0) & ~support)
     if len(outside) > room:
         outside = outside[np.argpartition(-violation[outside], room)[:room]]

@@ -26,6 +26,7 @@ __all__ = ["Columns", "GramModel", "ResidualModel", "Target"]
 
 Array = NDArray[np.floating[Any]]
 
+_MOST = 10  # times the entries of a sparse set: if that is all there are, measuring all costs little more
 _GRAM_COLUMNS = 2000  # beyond this many columns a Gram matrix costs more than it saves
 _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
@@ -54,6 +55,7 @@ class Columns:
         self.index, self.ridge, self.fit_intercept = index, ridge, fit_intercept
         self.M = gather(expansion, index)
         self.is_kernel = expansion.is_kernel
+        self.is_most = sparse.issparse(self.M) and _MOST * self.M.nnz > expansion.X.nnz  # type: ignore[attr-defined]
 
     def apply(self, step: Array) -> Array:
         """``M step`` in float64."""
