@@ -6,8 +6,10 @@ time of each counts. Processor time is shown too: it tells more than elapsed tim
 
 A result is only worth its time at equal quality, so every result is valued by the same ``objective`` function (a
 number, or one number per path value) and the table says how far each ends above the best of all, relative to it, at
-worst. Peers stop by their own defaults unless the adapter says otherwise, so a peer may be sloppier than we are; we may
-not be sloppier than the fastest peer by more than ``tolerance``, or the contest is marked "unequal".
+worst. Peers stop by their own defaults unless the adapter says otherwise, so a peer may be sloppier than we are. The
+verdict is against the fastest peer that ends within ``tolerance`` of our objective; a faster one that does not is named
+with its ratio, and if none does the fastest of all counts. Where we are sloppier than the peer of the verdict by more
+than ``tolerance`` the contest is marked "unequal".
 
 Peers that are not installed are listed as absent, with the reason.
 """
@@ -143,6 +145,13 @@ def race(one: Contest, runs: int) -> list[Entry]:
     return entries
 
 
+def _above(entry: Entry, other: Entry) -> float:
+    """How far one ends above another, relative to it, at worst; nothing where there is no objective."""
+    if entry.value is None or other.value is None:
+        return 0.0
+    return float(np.max((entry.value - other.value) / np.maximum(np.abs(other.value), np.finfo(float).tiny)))
+
+
 def _excess(entry: Entry, entries: list[Entry]) -> float:
     best = np.min([other.value for other in entries if other.value is not None], axis=0)
     return float(np.max((entry.value - best) / np.maximum(np.abs(best), np.finfo(float).tiny)))
@@ -153,13 +162,21 @@ def report(one: Contest, entries: list[Entry]) -> str:
     ours, rivals = entries[0], [e for e in entries[1:] if e.times]
     lines = [f"### {one.title}", ""]
     if rivals:
-        leader = min(rivals, key=lambda e: e.best)
+        fastest = min(rivals, key=lambda e: e.best)
+        equals = [e for e in rivals if _above(e, ours) <= one.tolerance]
+        leader = min(equals, key=lambda e: e.best, default=fastest)
         verdict = f"**ours / best peer ({leader.name}): {ours.best / leader.best:.2f}**"
         if one.bar is not None:
             verdict += f" (bar {one.bar:g}, dream {one.dream:g})"
         if ours.value is not None and leader.value is not None:
-            worse = float(np.max((ours.value - leader.value) / np.maximum(np.abs(leader.value), 1e-300)))
+            worse = _above(ours, leader)
             verdict += "; equal objective" if worse <= one.tolerance else f"; unequal: ours is {worse:.1e} above it"
+            if not equals:
+                verdict += f", and no peer comes within {one.tolerance:.0e} of ours"
+        if fastest is not leader:
+            verdict += (
+                f"; {ours.best / fastest.best:.2f} of {fastest.name}, which stops {_above(fastest, ours):.1e} above"
+            )
     else:
         verdict = "no peer present"
     lines += [verdict + ".", ""]
