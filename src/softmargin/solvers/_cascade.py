@@ -31,9 +31,10 @@ from softmargin.solvers._geometry import FeatureGeometry
 from softmargin.solvers._majorizers import bound_at, certain_margins
 from softmargin.solvers._newton import newton, sample
 from softmargin.solvers._secant import Secant, Sweep
+from softmargin.solvers._solution import RobustSolution
 from softmargin.solvers._tall import balanced_gap, glide
 
-__all__ = ["Landing", "cascade"]
+__all__ = ["cascade"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -51,14 +52,6 @@ _TINY = 1e-12
 _SEARCH_STEPS, _STEPS, _END_ROUNDS = 30, 16, 12
 
 
-class Landing(NamedTuple):
-    """Where the cascade ends, the responses that certify it, and the gap: None where it is not certified."""
-
-    here: Sweep
-    g: Array
-    gap: float | None
-
-
 class _Astray(Exception):
     """The steps led nowhere; the ordinary rounds must do the work."""
 
@@ -71,8 +64,10 @@ class _Model(NamedTuple):
     total: float
 
 
-def cascade(problem: Problem, geometry: FeatureGeometry, tol: float, max_iter: int, verbose: int) -> Landing | None:
-    """A local minimum near that of a sample; None where rows are too few or the sample keeps one class alone."""
+def cascade(
+    problem: Problem, geometry: FeatureGeometry, tol: float, max_iter: int, verbose: int
+) -> RobustSolution | None:
+    """A local minimum near that of a sample, or a start; None where rows are too few or steps lead nowhere."""
     n, p = problem.expansion.shape
     first = max(_FIRST, _ROWS_PER_COLUMN * p)
     if n < _GROWTH * first:
@@ -153,7 +148,7 @@ def _follow(here: Sweep, model: _Model, tol: float, scale: float, verbose: int) 
 
 def _finish(
     here: Sweep, model: _Model, renew: Callable[[Sweep], _Model], tol: float, scale: float, verbose: int
-) -> Landing:
+) -> RobustSolution:
     """Rounds of the majoriser until one certifies that the next would gain less than ``tol``."""
     problem, fresh = here.problem, False
     for _ in range(_END_ROUNDS):
@@ -171,13 +166,18 @@ def _finish(
             if verbose:
                 print(f"bound: objective {here.objective:.12g}, gap {gap:.3g}")
             if gap <= tol:
-                return Landing(here, g, gap)
+                return _solution(here, g, gap, True)
         elif fresh:
             break
         else:
             model, fresh = renew(here), True
         here = Sweep(problem, here.place, here.number + 1)
-    return Landing(here, here.g, None)
+    return _solution(here, here.g, np.inf, False)
+
+
+def _solution(here: Sweep, g: Array, gap: float, converged: bool) -> RobustSolution:
+    parts = (here.coef, here.intercept, -g, here.objective, gap, here.number, converged)
+    return RobustSolution(*parts, history=[here.objective], margins=here.margins)
 
 
 def _model(problem: Problem, margins: Array) -> _Model:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from softmargin._kernels.boxqp import add_rows
 from softmargin.expansions import Expansion
 from softmargin.solvers._solution import Solution
 
@@ -32,6 +33,8 @@ __all__ = ["FeatureGeometry", "Geometry", "KernelGeometry", "Step"]
 Array = NDArray[np.floating[Any]]
 
 
+_DENSE = 0.8  # share of rows with coefficients from which a product with the whole matrix is as fast
+_LARGE = 2e8  # multiplications from which half the digits of a kernel's factor are worth half its time
 _CHEAP = 3e7  # multiplications up to which a new factor costs no more than the rest of a step
 
 
@@ -145,7 +148,8 @@ class KernelGeometry:
     """Cholesky of ``I + S K S / ridge`` on the rows with curvature."""
 
     def __init__(self, K: Array, ridge: float, fit_intercept: bool) -> None:
-        self.K, self.ridge, self.fit_intercept = K, ridge, fit_intercept
+        self.K = K if K.flags.c_contiguous else np.ascontiguousarray(K)
+        self.ridge, self.fit_intercept = ridge, fit_intercept
         self.size = len(K)
         self.total: float | None = None
         self.seen: object = None
@@ -158,7 +162,12 @@ class KernelGeometry:
         return np.array(start.coef if len(start.coef) == self.size else dual, dtype=np.float64)
 
     def scores(self, coef: Array) -> Array:
-        return (self.K @ coef.astype(self.K.dtype, copy=False)).astype(np.float64, copy=False)
+        used = np.flatnonzero(coef)
+        if len(used) > _DENSE * self.size:
+            return (self.K @ coef.astype(self.K.dtype, copy=False)).astype(np.float64, copy=False)
+        out = np.zeros(self.size)
+        add_rows(self.K, used, coef[used], out)
+        return out
 
     def inner(self, coef: Array, other: Array, other_scores: Array) -> float:
         return float(coef @ other_scores)
@@ -172,19 +181,31 @@ class KernelGeometry:
         self.active, self.total = np.flatnonzero(W), float(W.sum())
         self.patience = 0.3 if len(self.active) ** 3 > _CHEAP else 0.0
         self.root = np.sqrt(W[self.active])
-        B = np.array(self.K if len(self.active) == self.size else self.K[np.ix_(self.active, self.active)], np.float64)
-        image = B @ W[self.active] if self.fit_intercept else None
-        B *= self.root[:, None]
-        B *= self.root / self.ridge
+        B = self.block(self.active, self.root)
         B[np.diag_indices_from(B)] += 1.0
-        self.cholesky = _cholesky(B)
-        if image is not None:
-            self.shadow = self._solve(W, image)
+        try:
+            self.cholesky = _cholesky(B)
+        except linalg.LinAlgError:
+            B = self.block(self.active, self.root, np.float64)
+            B[np.diag_indices_from(B)] += 1.0
+            self.cholesky = _cholesky(B)
+        if self.fit_intercept:
+            self.shadow = self._solve(W, self.scores(W)[self.active])
+
+    def block(self, active: NDArray[np.intp], root: Array, dtype: Any = None) -> Array:
+        """``S K S / ridge`` on some rows, in single precision where it is large: residuals are computed in double, so
+        a Hessian good to six digits serves as well, in half the time."""
+        if dtype is None:
+            dtype = np.float32 if len(active) ** 3 > _LARGE else np.float64
+        B = np.array(self.K if len(active) == self.size else self.K[np.ix_(active, active)], dtype=dtype)
+        B *= root[:, None].astype(dtype)
+        B *= (root / self.ridge).astype(dtype)
+        return B
 
     def _solve(self, r: Array, image: Array) -> Array:
         """``(ridge I + W K)^(-1) r``, given ``image = K r`` on the rows with curvature."""
         out = r.copy()
-        inner = image * self.root / self.ridge
+        inner = (image * self.root / self.ridge).astype(self.cholesky[0].dtype, copy=False)
         out[self.active] -= self.root * linalg.cho_solve(self.cholesky, inner, check_finite=False)
         return out / self.ridge
 
@@ -201,12 +222,13 @@ def _cholesky(A: Array) -> tuple[Array, bool]:
     """The Cholesky factor of a symmetric matrix, made in its place, with the smallest shift that rounding asks for."""
     work = A.T
     diagonal = A.diagonal().copy()
-    for shift in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
+    potrf = linalg.lapack.dpotrf if A.dtype == np.float64 else linalg.lapack.spotrf
+    for shift in (0.0, 1e-15, 1e-13, 1e-11, 1e-9) if A.dtype == np.float64 else (0.0,):
         if shift > 0:  # a failed attempt leaves the strict upper triangle as it was
             upper = np.triu(work, 1)
             work[...] = upper + upper.T
             np.fill_diagonal(work, diagonal + shift * diagonal.max())
-        factor, failed = linalg.lapack.dpotrf(work, lower=1, clean=0, overwrite_a=1)
+        factor, failed = potrf(work, lower=1, clean=0, overwrite_a=1)
         if not failed:
             return factor, True
     raise linalg.LinAlgError("The Hessian is not positive definite: X or the kernel matrix is not finite or too large.")

@@ -22,40 +22,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import Problem
-from softmargin.solvers._cascade import Landing
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._majorizers import Bound, bound_at, certain_margins, check_majorizer, constant_fit
-from softmargin.solvers._solution import Solution
+from softmargin.solvers._solution import RobustSolution, Solution
 from softmargin.solvers._walk import ROUNDING, Walk, walk_of
 
-__all__ = ["INITS", "MAJORIZE", "RobustSolution", "majorize_minimise", "majorizer"]
+__all__ = ["INITS", "MAJORIZE", "majorize_minimise", "majorizer"]
 
 Array = NDArray[np.floating[Any]]
 
 INITS = ("base", "zero", "anneal")
 
 _NEAR = 0.05  # a round that moves scores by less than this hands over to Newton steps on the loss itself
-_EXACT = 1e-2  # a bound is minimised to this fraction of what the last round gained
+_EXACT, _HASTY = 1e-2, 0.1  # a bound is minimised to this fraction of what the last round gained; of many rows
 _FIRST = 1e-4  # what the first round is expected to gain, in units of the objective
 _FEW_ROWS = 1000  # up to here scores are settled to tol; beyond, a round that gains less than tol of the objective ends
 _TINY = 1e-300
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
-
-
-@dataclass
-class RobustSolution(Solution):
-    """A stationary point of a nonconvex problem: its margins, the best constant, the convex fit of all rows, if any."""
-
-    margins: Array | None = None
-    base: Solution | None = None
-    constant_objective: float = np.inf
 
 
 def majorize_minimise(
@@ -78,15 +68,15 @@ def majorize_minimise(
     check_majorizer(problem.loss)
     trusted = bound_at(problem, certain_margins(problem))
     walk = walk_of(trusted.problem)
-    landing = walk.leap(problem, tol, max_iter, verbose) if init == "base" else None
+    ahead = walk.leap(problem, tol, max_iter, verbose) if init == "base" else None
     base: Solution | None = None
-    if landing is None:
+    if ahead is None:
         given = start.base if isinstance(start, RobustSolution) else start
         base = walk.begin(trusted.problem, given, tol, max_iter, verbose)
     best: RobustSolution | None = None
     for _ in _starts(problem, trusted, walk, init, n_init, random_state, (tol, max_iter, verbose)):
-        if best is None and landing is not None and landing.gap is not None:
-            found = _landed(landing)
+        if best is None and ahead is not None and ahead.converged:
+            found = ahead
         else:
             at_base = best is None and base is not None and init == "base"
             found = _descend(problem, walk, tol, max_iter, verbose, trusted if at_base else None)
@@ -119,12 +109,6 @@ def _starts(
         yield
 
 
-def _landed(landing: Landing) -> RobustSolution:
-    here, gap = landing.here, float(landing.gap or 0.0)
-    parts = (here.coef, here.intercept, -landing.g, here.objective, gap, here.number, True)
-    return RobustSolution(*parts, history=[here.objective], margins=here.margins)
-
-
 def _constant(solution: Solution) -> bool:
     return not np.any(solution.coef)
 
@@ -132,36 +116,56 @@ def _constant(solution: Solution) -> bool:
 def _descend(
     problem: Problem, walk: Walk, tol: float, max_iter: int, verbose: int, bound: Bound | None = None
 ) -> RobustSolution:
-    """Bounds and Newton steps from where the walk stands, which is the minimiser of ``bound`` if one is given."""
-    objective, smooth = walk.value(problem), problem.loss.smooth
-    history, drop, accuracy, near, settled = [objective], _FIRST * abs(objective), tol, False, False
-    for n_iter in range(1, max_iter + 1):
+    """Down from where the walk stands, which is the minimiser of ``bound`` if one is given, to a certified place."""
+    history = [walk.value(problem)]
+    found, n_iter = None, 0
+    while found is None:
+        n_iter, settled = _rounds(problem, walk, history, n_iter, tol, max_iter, verbose, bound)
+        bound = None
+        found = _certified(problem, walk, history, n_iter, tol, max_iter, settled)
+        if not found.converged and settled and n_iter < max_iter and history[-2] - history[-1] > tol * abs(history[-1]):
+            found = None  # small steps in a valley: the bound knows that there is more to gain
+    return found
+
+
+def _rounds(
+    problem: Problem,
+    walk: Walk,
+    history: list[float],
+    done: int,
+    tol: float,
+    max_iter: int,
+    verbose: int,
+    bound: Bound | None,
+) -> tuple[int, bool]:
+    """Bounds and Newton steps until scores settle; the number of rounds, and whether they did."""
+    objective, smooth, many = history[-1], problem.loss.smooth, len(problem.y) > _FEW_ROWS
+    drop, accuracy, near = _FIRST * abs(objective), tol, False
+    for n_iter in range(done + 1, max_iter + 1):
         before = walk.margins
         if not (near and walk.newton(problem, objective)):
             last, bound = bound, bound_at(problem, walk.margins)
             if bound.degenerate:
-                return _degenerate(problem, history, n_iter)
+                return n_iter, False
             repeats = last is not None and bound.same_as(last)
             if repeats and accuracy <= tol:
-                settled = True
-                break
-            share = _EXACT * drop / max(abs(objective), _TINY)
+                return n_iter, True
+            share = (_HASTY if many else _EXACT) * drop / max(abs(objective), _TINY)
             accuracy = tol**2 if repeats else max(tol**2, share)
             walk.minimise(bound.problem, objective - bound.constant, accuracy, max_iter, verbose)
         value = walk.value(problem)
         if value > objective + ROUNDING * (1 + abs(objective)):
             walk.back()
-            break
+            return n_iter, False
         drop, objective = objective - value, value
         history.append(objective)
         moved = float(np.abs(walk.margins - before).max(initial=0.0)) / (1 + float(np.abs(before).max(initial=0.0)))
         if verbose:
             print(f"majorise round {n_iter}: objective {objective:.12g}, scores moved by {moved:.3g}")
         near = smooth and moved <= _NEAR
-        if moved <= tol or (len(before) > _FEW_ROWS and drop <= tol * abs(objective)):
-            settled = True
-            break
-    return _certified(problem, walk, history, n_iter, tol, max_iter, settled)
+        if moved <= tol or (many and drop <= tol * abs(objective)):
+            return n_iter, True
+    return max_iter, False
 
 
 def _certified(

@@ -58,15 +58,13 @@ def _feature_step(geometry: FeatureGeometry, W: Array, g: Array) -> Step | None:
 def _kernel_step(geometry: KernelGeometry, W: Array, coef: Array) -> Step | None:
     active, ridge = np.flatnonzero(W), geometry.ridge
     root = np.sqrt(np.abs(W[active]))
-    B = np.array(geometry.K[np.ix_(active, active)], dtype=np.float64)
-    B *= root[:, None]
-    B *= root / ridge
+    B = geometry.block(active, root)
     B[np.diag_indices_from(B)] += np.sign(W[active])
     factor = linalg.lu_factor(B.T, overwrite_a=True, check_finite=False)
 
     def solve(r: Array, image: Array) -> Array:
         out = r.copy()
-        inner = linalg.lu_solve(factor, image[active] * root / ridge, check_finite=False)
+        inner = linalg.lu_solve(factor, (image[active] * root / ridge).astype(B.dtype), check_finite=False)
         out[active] -= root * inner
         return out / ridge
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Solution"]
+__all__ = ["RobustSolution", "Solution"]
 
 
 @dataclass
@@ -31,3 +31,12 @@ class Solution:
     history: list[float] = field(default_factory=list)
     intercept_interval: tuple[float, float] | None = None
     status: str = "ok"
+
+
+@dataclass
+class RobustSolution(Solution):
+    """A stationary point of a nonconvex problem: its margins, the best constant, the convex fit of all rows, if any."""
+
+    margins: NDArray[np.floating[Any]] | None = None
+    base: Solution | None = None
+    constant_objective: float = np.inf

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import Problem
-from softmargin.solvers._cascade import Landing, cascade
+from softmargin.solvers._cascade import cascade
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._geometry import FeatureGeometry, KernelGeometry
 from softmargin.solvers._kinked import BOX_QP
@@ -21,7 +21,7 @@ from softmargin.solvers._local_linear import LOCAL_LINEAR
 from softmargin.solvers._newton import NEWTON, Point, geometry_of, march, newton
 from softmargin.solvers._proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers._signed_step import signed_step
-from softmargin.solvers._solution import Solution
+from softmargin.solvers._solution import RobustSolution, Solution
 
 __all__ = ["CONVEX_ENGINES", "ROUNDING", "Walk", "walk_of"]
 
@@ -31,6 +31,8 @@ CONVEX_ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX
 ROUNDING = 1e-12  # relative rise of an objective that is none
 
 _LEAP = 0.5  # a Newton step may not move scores further than this, relative to the largest
+_FEW_ROWS = 1000  # up to here a Newton step is taken whole or not at all: it decides the minimum found
+_HALVINGS = 5
 _FINEST = 1e-10  # engines that measure gaps by differences of objectives reach no further
 
 
@@ -46,8 +48,11 @@ class Walk(Protocol):
     @property
     def penalty(self) -> float: ...
 
-    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Landing | None:
-        """Go to a local minimum of a nonconvex problem by way of samples of its rows, where they are many."""
+    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> RobustSolution | None:
+        """Go near a local minimum of a nonconvex problem by way of samples of its rows, where they are many.
+
+        The result is a minimum if it says that it has converged, else a start.
+        """
         ...
 
     def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
@@ -103,16 +108,14 @@ class _NewtonWalk:
     def coef(self) -> Array:
         return self.expansion.transpose(self.point.coef) if self.wide else self.point.coef
 
-    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Landing | None:
+    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> RobustSolution | None:
         if not isinstance(self.geometry, FeatureGeometry):
-            return None
-        landing = cascade(problem, self.geometry, tol, max_iter, verbose)
-        if landing is not None and landing.gap is None:
-            here = landing.here
-            found = Solution(here.coef, here.intercept, -here.g, here.objective, np.inf, here.number, False)
+            return None  # a kernel has a coefficient for each row, most of which a sample says nothing about
+        found = cascade(problem, self.geometry, tol, max_iter, verbose)
+        if found is not None and not found.converged:
             self.geometry.total = None
             self.point = self.last = Point(problem, self.geometry, found)
-        return landing
+        return found
 
     def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
         self.geometry.total = None
@@ -140,13 +143,17 @@ class _NewtonWalk:
         if step is None:
             return False
         reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))
-        if reach > _LEAP:
+        many = len(here.margins) > _FEW_ROWS
+        if reach > _LEAP and not many:
             return False
-        there = here.shifted(step)
-        if there.objective > objective + ROUNDING * (1 + abs(objective)):
-            return False
-        self.last, self.point = self.point, there
-        return True
+        step = step.scaled(min(1.0, _LEAP / reach))
+        for _ in range(_HALVINGS if many else 1):
+            there = here.shifted(step)
+            if there.objective <= objective + ROUNDING * (1 + abs(objective)):
+                self.last, self.point = self.point, there
+                return True
+            step = step.scaled(0.5)
+        return False
 
     def back(self) -> None:
         self.point = self.last
@@ -171,7 +178,7 @@ class _EngineWalk:
     def penalty(self) -> float:
         return self.place[2]
 
-    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Landing | None:
+    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> RobustSolution | None:
         return None
 
     def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
