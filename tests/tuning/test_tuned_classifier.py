@@ -1,5 +1,7 @@
 """TunedClassifier: every criterion chooses sensibly, paths equal refits, and bad requests are named."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -22,7 +24,9 @@ from softmargin import (
 from softmargin.tuning import robust_grid, soft_errors
 
 
-@parametrize_with_checks([TunedClassifier(MarginClassifier(tol=1e-10), grid=4)])
+@parametrize_with_checks(
+    [TunedClassifier(MarginClassifier(tol=1e-10), grid=4), TunedClassifier(RobustSVC(tol=1e-10), grid=3)]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -226,3 +230,21 @@ def test_among_equals_the_first_named_wins_then_the_smaller_cost():
         grid = {"sigma": sigmas, "C": [10.0, 1.0]}
         tuned = TunedClassifier(RobustSVC(), grid=grid, criterion="cv", scoring="error").fit(X, y)
         assert tuned.best_params_ == {"sigma": sigmas[0], "C": 1.0}
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_leaving_out_is_approximated_where_a_loss_bends_the_other_way(kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.where((X[:, 0] + 0.5 * rng.normal(size=60) > 0) ^ (np.arange(60) < 6), 1, -1)
+    model = RobustSVC(kernel=kernel, sigma=2.0, tol=1e-8)
+    assert np.any(model._loss().curvature(y * model.fit(X, y).decision_function(X)) < 0)
+    options = {"grid": {"C": [1.0]}, "scoring": "loss"}
+    exact = TunedClassifier(model, criterion="loo", **options).fit(X, y).best_score_
+    assert TunedClassifier(model, criterion="alo", **options).fit(X, y).best_score_ == pytest.approx(exact, rel=0.02)
+    assert model._loss().value(y * model.decision_function(X)).mean() < 0.98 * exact  # what not leaving out would say
+    rare = X[:, 0] > 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # such a scale gives up the rare class at every cost
+        given_up = TunedClassifier(RobustSVC(kernel=kernel, sigma=0.2), grid=4, criterion="alo").fit(X, rare)
+    assert np.isfinite(given_up.results_["alo"]).all()

@@ -7,8 +7,10 @@ derivative of row ``i`` by one moves the scores by column ``i`` of
     kernels:   H = (K - K_R S A^-1 S K_R') / ridge + e e' / (ridge 1'S A^-1 S 1),
                A = S K_RR S + ridge I,  e = 1 - K_R S A^-1 S 1
 
-with ``S = W^(1/2)`` on the rows ``R`` that have curvature. Neither ``K^-1`` nor the ``n x n`` matrix ``H`` is formed
-for features; the trace of ``W H`` is the degrees of freedom.
+with ``S = W^(1/2)`` on the rows ``R`` that have curvature. A robust loss bends the other way at rows it has nearly
+given up; they count as rows without curvature, which keeps ``H`` positive whatever the fit. Where no row has any (a
+constant that gave up a class), no single row moves the intercept. Neither ``K^-1`` nor the ``n x n`` matrix ``H`` is
+formed for features; the trace of ``W H`` is the degrees of freedom.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ def influence(
 ) -> Array:
     """The diagonal of ``H``; ``active`` restricts features to the columns a sparse fit kept."""
     n, p = expansion.shape
+    curvature = np.maximum(curvature, 0)
+    fit_intercept = fit_intercept and bool(curvature.any())
     if expansion.is_kernel or (active is None and p > n):
         return KernelInfluence(expansion.outer(), curvature, ridge, fit_intercept).diagonal()
     features = expansion
@@ -98,6 +102,8 @@ class KernelInfluence:
     def diagonal(self) -> Array:
         """The diagonal of ``H``."""
         active, root, ridge, curvature = self.active, self.root, self.ridge, self.curvature
+        if not len(active):
+            return np.diagonal(self.K) / ridge
         total = ridge * float(self.ones @ self.ones)
         # where a row has curvature of its own, K S A^-1 S K and e need no more than A^-1 on that row
         firm = curvature[active] > _FIRM * curvature.max()
