@@ -11,12 +11,14 @@ from softmargin.plots._style import INK, class_colour, diverging, new_axes
 
 __all__ = ["BoundaryDisplay"]
 
+_PALEST = 0.35  # share of its class colour that a point without any trust keeps
+
 
 class BoundaryDisplay:
     """Map of class probabilities (or scores) over two features, with the training points.
 
     Two classes are shown on a diverging scale with the boundary drawn; more classes as a blend of class colours. Points
-    with low trust are drawn pale with a dark ring, so that suspected labels stand out.
+    pale as trust in their labels falls; below one half they get a dark ring, so that suspected labels stand out.
 
     Parameters
     ----------
@@ -172,7 +174,10 @@ class BoundaryDisplay:
                 self.ax_.contour(*self.grid, lead, levels=[0.0], **(style | {"linewidths": 1.2}))
 
     def _draw_points(self, X: NDArray[Any], y: NDArray[Any], trust: Any, size: float) -> None:
+        from matplotlib.colors import to_rgb
+
         trust = np.ones(len(y)) if trust is None else np.asarray(trust, dtype=float)
+        strength = _PALEST + (1 - _PALEST) * np.clip(trust, 0, 1)[:, None]
         for code, name in enumerate(self.classes):
             for suspect in (False, True):
                 rows = (y == name) & ((trust < 0.5) == suspect)
@@ -181,7 +186,7 @@ class BoundaryDisplay:
                 self.ax_.scatter(
                     *X[rows].T,
                     s=size * (2.2 if suspect else 1.0),
-                    color=class_colour(code),
+                    c=1 - strength[rows] * (1 - np.array(to_rgb(class_colour(code)))),
                     edgecolors=INK if suspect else "white",
                     linewidths=1.3 if suspect else 0.6,
                     label=f"{name}, not trusted" if suspect else str(name),

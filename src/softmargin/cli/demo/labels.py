@@ -16,12 +16,13 @@ __all__ = ["SECTION"]
 
 
 def judges() -> dict[str, Any]:
-    return {
+    alone = {
         "logistic": MarginClassifier(loss="logistic", C=0.02),
         "RobustSVC, Welsch": RobustSVC(loss="welsch", sigma=1.5, C=0.02),
         "truncated logistic": TruncatedLogisticRegression(C=0.02),
         "logistic, rbf kernel": MarginClassifier(loss="logistic", C=0.5, kernel="rbf"),
     }
+    return alone | {"all four, a panel": list(alone.values())}
 
 
 def audit(judge: Any) -> Any:

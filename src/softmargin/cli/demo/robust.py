@@ -51,8 +51,8 @@ def show(stage: Stage) -> None:
     stage.picture(
         "moons",
         _picture(shown),
-        "The same flexible kernel with 20% of the labels flipped. The robust machine stops trusting the ringed points, "
-        "and its boundary does not wrap around them.",
+        "The same flexible kernel with 20% of the labels flipped. Points pale as the robust machines stop trusting "
+        "their labels (ringed below one half), and the boundary does not wrap around them.",
     )
     stage.code(classifiers)
 
