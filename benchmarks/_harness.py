@@ -174,9 +174,8 @@ def report(one: Contest, entries: list[Entry]) -> str:
             if not equals:
                 verdict += f", and no peer comes within {one.tolerance:.0e} of ours"
         if fastest is not leader:
-            verdict += (
-                f"; {ours.best / fastest.best:.2f} of {fastest.name}, which stops {_above(fastest, ours):.1e} above"
-            )
+            ratio, above = ours.best / fastest.best, _above(fastest, ours)
+            verdict += f"; {ratio:.2f} of {fastest.name}, which stops {above:.1e} above ours"
     else:
         verdict = "no peer present"
     lines += [verdict + ".", ""]

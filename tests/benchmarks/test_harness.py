@@ -30,6 +30,20 @@ def test_a_sloppier_result_of_ours_is_called_unequal():
     assert "unequal: ours is 1.0e-02 above it" in report(one, race(one, 1))
 
 
+def test_a_faster_peer_that_stops_short_of_our_objective_is_named_but_does_not_lead():
+    one = contest_of(10.0, 10.0, hasty=lambda: Timed(11.0, 0.5))
+    text = report(one, race(one, 1))
+    assert "ours / best peer (rival): 0.50" in text
+    assert "2.00 of hasty, which stops 1.0e-01 above ours" in text
+
+
+def test_the_fastest_peer_leads_where_none_reaches_our_objective():
+    one = contest_of(10.0, 10.5, hasty=lambda: Timed(11.0, 0.5))
+    text = report(one, race(one, 1))
+    assert "ours / best peer (hasty): 2.00" in text
+    assert "no peer comes within" in text
+
+
 def test_absent_peers_are_listed_with_their_reason():
     def missing():
         raise Absent("not installed (nowhere)")
