@@ -26,7 +26,11 @@ import numpy as np
 from libc.math cimport fabs, INFINITY, isinf
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
-from scipy.linalg.cython_blas cimport daxpy, dgemv, dger
+from scipy.linalg.cython_blas cimport daxpy
+
+cdef extern from "_weights.h" nogil:
+    void sm_scores(long k, long p, const double* theta, const double* x, double* scores)
+    void sm_rank_one(long k, long p, double* theta, const double* x, const double* delta)
 
 CENTER, OWN, ZERO = 0, 1, 2
 
@@ -36,7 +40,6 @@ cdef enum:
     LINK_ZERO = 2
 
 cdef int ONE = 1
-cdef double UNIT = 1.0
 
 
 cdef inline double larger(double x, double y) noexcept nogil:
@@ -109,7 +112,7 @@ cdef double block(Machine* machine, double cost, int own, int k, double q, doubl
                   double* delta, double* h, double* lo, double* hi) noexcept nogil:
     """Maximise over one row; writes the new ``b`` and the change of ``beta``; returns its largest entry times q."""
     cdef int j, link = machine.link
-    cdef double own_rest = scores[own] - q * beta[own], m, total = 0, largest = 0, new, mean = 0
+    cdef double own_rest = scores[own] - q * beta[own], m, total = 0, largest = 0, new, mean = 0, scale = 1 / q
     for j in range(k):
         lo[j] = cost * machine.other_lo
         hi[j] = cost * machine.other_hi
@@ -121,7 +124,7 @@ cdef double block(Machine* machine, double cost, int own, int k, double q, doubl
     for j in range(k):
         if link == LINK_OWN:
             h[j] += own_rest
-        h[j] /= q
+        h[j] *= scale
     m = level(h, lo, hi, k, link, total / k if link == LINK_CENTER else -total)
     total = 0
     for j in range(k):
@@ -184,14 +187,13 @@ cdef class DenseStore(_Store):
         cdef int j
         for j in range(self.k):
             scores[j] = self.offset[j] + self.shift * self.bias[j]
-        dgemv("N", &self.k, &self.p, &UNIT, &self.theta[0, 0], &self.k, <double*> &self.X[i, 0], &ONE, &UNIT, scores,
-              &ONE)
+        sm_scores(self.k, self.p, &self.theta[0, 0], &self.X[i, 0], scores)
 
     cdef void move(self, long i, double* delta, long* active, long n_active) noexcept nogil:
         cdef int j
         for j in range(self.k):
             self.bias[j] += delta[j]
-        dger(&self.k, &self.p, &UNIT, delta, &ONE, <double*> &self.X[i, 0], &ONE, &self.theta[0, 0], &self.k)
+        sm_rank_one(self.k, self.p, &self.theta[0, 0], &self.X[i, 0], delta)
 
 
 cdef class SparseStore(_Store):
