@@ -100,21 +100,14 @@ class KernelInfluence:
         return coef, intercept
 
     def diagonal(self) -> Array:
-        """The diagonal of ``H``."""
+        """The diagonal of ``H``; the factor is used up."""
         active, root, ridge, curvature = self.active, self.root, self.ridge, self.curvature
         if not len(active):
             return np.diagonal(self.K) / ridge
         total = ridge * float(self.ones @ self.ones)
-        # where a row has curvature of its own, K S A^-1 S K and e need no more than A^-1 on that row
         firm = curvature[active] > _FIRM * curvature.max()
-        inverse, _ = linalg.lapack.dtrtri(self.factor, lower=1)
-        diagonal = np.empty(len(curvature))
         rows, bend = active[firm], curvature[active[firm]]
-        diagonal[rows] = (1 - ridge * np.einsum("ij,ij->j", inverse, inverse)[firm]) / bend
-        if self.fit_intercept:
-            pull = ridge * (inverse.T @ self.ones)[firm] / root[firm]
-            diagonal[rows] += np.square(pull) / total
-
+        diagonal = np.empty(len(curvature))
         rest = np.setdiff1d(np.arange(len(curvature)), rows, assume_unique=True)
         if len(rest):
             right = root[:, None] * self.K[np.ix_(active, rest)]
@@ -122,4 +115,11 @@ class KernelInfluence:
             diagonal[rest] = (np.diagonal(self.K)[rest] - np.square(seen).sum(axis=0)) / ridge
             if self.fit_intercept:
                 diagonal[rest] += np.square(1 - self.ones @ seen) / total
+
+        # where a row has curvature of its own, K S A^-1 S K and e need no more than A^-1 on that row
+        inverse, _ = linalg.lapack.dtrtri(self.factor, lower=1, overwrite_c=1)
+        diagonal[rows] = (1 - ridge * np.einsum("ij,ij->j", inverse, inverse)[firm]) / bend
+        if self.fit_intercept:
+            pull = ridge * (inverse.T @ self.ones)[firm] / root[firm]
+            diagonal[rows] += np.square(pull) / total
         return diagonal
