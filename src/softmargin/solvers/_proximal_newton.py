@@ -101,9 +101,12 @@ class Iterate:
 
     def _conjugate(self, c: float) -> float:
         """The conjugate of the data term at ``c`` times the present slopes, infinite where it is not known."""
-        problem = self.problem
+        weights, slope = self.problem.weights, self.term.slope
+        used = weights > 0  # a row given up has neither weight nor slope
+        if np.any(slope[~used]):
+            return np.inf
         try:
-            return float(problem.weights @ problem.loss.conjugate(c * self.term.slope / problem.weights))
+            return float(weights[used] @ self.problem.loss.conjugate(c * slope[used] / weights[used]))
         except NotImplementedError:
             return np.inf
 
