@@ -115,8 +115,8 @@ def test_steps_that_climb_are_refused(monkeypatch):
     """A Hessian of the wrong size makes steps a hundred times too long: the ordinary rounds do the work."""
     original = module._model
 
-    def reckless(problem, margins):
-        model = original(problem, margins)
+    def reckless(here):
+        model = original(here)
         return model._replace(step=module.Secant(lambda r: -100 * r))
 
     monkeypatch.setattr(module, "_model", reckless)

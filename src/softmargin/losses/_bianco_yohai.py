@@ -24,7 +24,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit, ndtr
 
 from softmargin.losses._base import Array, Loss, Majorizer, floating, require
-from softmargin.losses._convex import Logistic, softplus
+from softmargin.losses._convex import Logistic
+from softmargin.losses._exponentials import logistic_slope, softplus
 
 __all__ = ["BiancoYohai", "CrouxHaesbroeck"]
 
@@ -63,7 +64,7 @@ class _BiancoYohaiFamily(Loss):
         return np.maximum(self._rho(right) + self._G(right) + self._G(wrong) - at_one, 0)
 
     def _slope(self, u: Array) -> Array:
-        return -expit(-u) * self._even(u)
+        return logistic_slope(u) * self._even(u)
 
     def _even(self, u: Array) -> Array:
         return expit(-u) * self._psi(softplus(-u)) + expit(u) * self._psi(softplus(u))

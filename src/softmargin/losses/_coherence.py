@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit
 
 from softmargin.losses._base import Array, Loss, require
-from softmargin.losses._convex import logistic_parts, minus_entropy
+from softmargin.losses._convex import minus_entropy
+from softmargin.losses._exponentials import logistic_parts, logistic_slope
 
 __all__ = ["Coherence"]
 
@@ -98,7 +98,7 @@ class Coherence(Loss):
         return self.factor * (np.maximum(short, 0) + tail)
 
     def _slope(self, u: Array) -> Array:
-        return -self.factor * expit((self.cost - u) / self.temperature)
+        return self.factor * logistic_slope((u - self.cost) / self.temperature)
 
     def _curvature(self, u: Array) -> Array:
         e = np.exp(-np.abs(u - self.cost) / self.temperature)

@@ -1,13 +1,4 @@
-"""Smooth convex losses with textbook forms, and the logistic family's shared arithmetic.
-
-The logistic loss ``l(t) = log(1 + exp(-t))``, its slope ``-sigma(-t)`` and its curvature ``sigma(t) sigma(-t)`` are
-all simple functions of the one number ``e = exp(-|t|)``, which never overflows:
-
-    l = max(-t, 0) + log1p(e),    sigma(|t|) = 1 / (1 + e),    sigma(-|t|) = e / (1 + e),    l'' = e / (1 + e)^2.
-
-``logistic_parts`` computes the three at the price of one exponential, and every relative of the logistic loss
-(coherence, truncations, redescending likelihoods) is built on it.
-"""
+"""Smooth convex losses with textbook forms."""
 
 from __future__ import annotations
 
@@ -18,25 +9,9 @@ import numpy as np
 from scipy.special import expit, logit
 
 from softmargin.losses._base import Array, Loss, require
+from softmargin.losses._exponentials import logistic_parts, logistic_slope, softplus
 
-__all__ = ["Exponential", "LeastSquares", "Logistic", "PowerMargin", "logistic_parts", "softplus"]
-
-
-def softplus(t: Array) -> Array:
-    """``log(1 + exp(t))`` without overflow, at full relative accuracy on both sides."""
-    return np.maximum(t, 0) + np.log1p(np.exp(-np.abs(t)))
-
-
-def logistic_parts(t: Array) -> tuple[Array, Array, Array]:
-    """``log(1 + exp(-t))``, its slope and its curvature, from one exponential."""
-    e = np.exp(-np.abs(t))
-    value = np.log1p(e)
-    value -= np.minimum(t, 0)
-    large = 1 / (1 + e)
-    small = e * large
-    curvature = small * large
-    slope = np.negative(np.where(t > 0, small, large))
-    return value, slope, curvature
+__all__ = ["Exponential", "LeastSquares", "Logistic", "PowerMargin"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +39,7 @@ class Logistic(Loss):
         return softplus(-u)
 
     def _slope(self, u: Array) -> Array:
-        return -expit(-u)
+        return logistic_slope(u)
 
     def _curvature(self, u: Array) -> Array:
         return expit(u) * expit(-u)

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from softmargin.losses._base import Array, Loss, Majorizer, NoLink, elementwise, floating, require
+from softmargin.losses._exponentials import decay
 from softmargin.losses._invert import solve_increasing
 from softmargin.losses._piecewise import SquaredHinge
 
@@ -73,12 +74,12 @@ class HalfQuadratic(Loss):
         return np.square(np.minimum(residual / self.sigma, cap))
 
     def _weight(self, residual: Array) -> Array:
-        return np.exp(self._log_weight(self._z(residual), residual / self.sigma))
+        return decay(self._log_weight(self._z(residual), residual / self.sigma))
 
     def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
         residual = np.maximum(1 - u, 0)
         z = self._z(residual)
-        weight = np.exp(self._log_weight(z, residual / self.sigma))
+        weight = decay(self._log_weight(z, residual / self.sigma))
         curvature = np.where(u < 1, 2 * self._bent(z, weight), 0)
         return self._cost(residual, z), -2 * residual * weight, curvature
 

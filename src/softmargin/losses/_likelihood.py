@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from softmargin.losses._base import Array, Loss, Majorizer, elementwise, floating, require
-from softmargin.losses._convex import Logistic, logistic_parts, softplus
+from softmargin.losses._convex import Logistic
+from softmargin.losses._exponentials import logistic_parts, logistic_slope, softplus
 from softmargin.losses._invert import solve_increasing
 
 __all__ = ["Copas", "Pregibon"]
@@ -79,7 +80,7 @@ class Pregibon(Loss):
         return self._slowed(softplus(-u))
 
     def _slope(self, u: Array) -> Array:
-        return -self._weight(softplus(-u)) * expit(-u)
+        return self._weight(softplus(-u)) * logistic_slope(u)
 
     def _curvature(self, u: Array) -> Array:
         return self._evaluate(u)[2]
@@ -176,7 +177,7 @@ class Copas(Loss):
         return np.where(u >= 0, right, left) + self.floor
 
     def _slope(self, u: Array) -> Array:
-        return expit(-u - self._shift) - expit(-u)
+        return logistic_slope(u) - logistic_slope(u + self._shift)
 
     def _curvature(self, u: Array) -> Array:
         a = self._shift

@@ -80,13 +80,13 @@ class _Capped(Loss):
         return np.minimum(value, self.cap), slope * kept, curvature * kept
 
     def _value(self, u: Array) -> Array:
-        return np.minimum(self.base.value(u), self.cap)
+        return np.minimum(self.base._value(u), self.cap)
 
     def _slope(self, u: Array) -> Array:
-        return np.where(self._retained(u), self.base.slope(u), 0)
+        return np.where(self._retained(u), self.base._slope(u), 0)
 
     def _curvature(self, u: Array) -> Array:
-        return np.where(self._retained(u), self.base.curvature(u), 0)
+        return np.where(self._retained(u), self.base._curvature(u), 0)
 
 
 @dataclass(frozen=True)

@@ -74,14 +74,17 @@ def bound_at(problem: Problem, margins: Array) -> Bound:
 def constant_fit(problem: Problem) -> ConstantFit:
     """The cheaper of the two constant classifiers; losses without a flat end cost what they cost far out."""
     reach = 1.0 if problem.loss.slope(1.0) == 0 else _FAR
-    coef = np.zeros(problem.expansion.shape[1])
-    scores = np.zeros(len(problem.y))
-    costs = {
-        sign * reach: problem.cost(problem.margins_of(scores, sign * reach)) + problem.penalty.value(coef, 0.0)
-        for sign in (-1.0, 1.0)
-    }
+    costs = {score: _constant_cost(problem, score) for score in (-reach, reach)}
     intercept = min(costs, key=lambda score: costs[score])
     return ConstantFit(intercept, costs[intercept])
+
+
+def _constant_cost(problem: Problem, score: float) -> float:
+    if problem.offset is not None or problem.tilt is not None:
+        return problem.cost(problem.margins_of(np.zeros(len(problem.y)), score))
+    upper = float(problem.weights @ (problem.y > 0))
+    right, wrong = (float(problem.loss.value(side)) for side in (score, -score))
+    return upper * right + (float(problem.weights.sum()) - upper) * wrong
 
 
 @lru_cache(maxsize=256)

@@ -31,7 +31,7 @@ from softmargin.solvers._secant import Secant, Sweep
 from softmargin.solvers._solution import Solution
 from softmargin.solvers._tall import certified, glide
 
-__all__ = ["NEWTON", "Point", "geometry_of", "march", "newton", "sample"]
+__all__ = ["NEWTON", "Point", "geometry_of", "march", "newton", "sample", "thin"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -88,16 +88,20 @@ def newton(
 
 def sample(y: Array, share: float) -> tuple[NDArray[np.intp], Array]:
     """A share of the rows of each class, but a hundred at least, and how many rows each stands for."""
-    rng = np.random.default_rng(0)
-    rows, times = [], []
-    for label in (-1, 1):
-        members = np.flatnonzero(y == label)
-        count = min(len(members), max(int(np.ceil(share * len(members))), 100))
-        edges = np.linspace(0, len(members), count + 1)  # one row from each of as many stretches
-        rows.append(members[(edges[:-1] + rng.random(count) * np.diff(edges)).astype(np.intp)])
-        times.append(np.full(count, len(members) / max(count, 1)))
-    order = np.argsort(np.concatenate(rows))
-    return np.concatenate(rows)[order], np.concatenate(times)[order]
+    parts = [np.flatnonzero(y == label) for label in (-1, 1)]
+    drawn = [thin(rows, max(int(np.ceil(share * len(rows))), 100)) for rows in parts]
+    times = [np.full(len(few), len(rows) / max(len(few), 1)) for rows, few in zip(parts, drawn, strict=True)]
+    order = np.argsort(np.concatenate(drawn))
+    return np.concatenate(drawn)[order], np.concatenate(times)[order]
+
+
+def thin(rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """At most ``count`` of the rows, one at random from each of as many stretches."""
+    if len(rows) <= count:
+        return rows
+    edges = np.linspace(0, len(rows), count + 1)
+    inside = edges[:-1] + np.random.default_rng(0).random(count) * np.diff(edges)
+    return rows[inside.astype(np.intp)]
 
 
 def _relaxed(
