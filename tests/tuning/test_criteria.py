@@ -15,6 +15,7 @@ from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
 from softmargin.tuning import Fitted, aic, alo, alo_scores, bic, egacv, gacv, influence
+from softmargin.tuning._influence import KernelInfluence
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "truncated_logistic.json").read_text())["cases"]
 CRITERIA = [case for case in CASES if case["kind"].endswith("_criteria")]
@@ -127,3 +128,19 @@ def test_a_row_counted_twice_is_two_rows():
     spread = Fitted(loss, y[rows], scores[rows], weight[rows], 0.7, H[rows], np.ones(len(rows)))
     for criterion in (alo, gacv, egacv, aic, bic):
         assert criterion(folded) == pytest.approx(criterion(spread), rel=1e-12)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_single_precision_influences_agree_with_double_where_they_are_allowed(monkeypatch, C):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    K = np.exp(-0.2 * np.square(X[:, None] - X).sum(axis=2))
+    curvature = C * rng.uniform(0.5, 2, size=300)
+    double = KernelInfluence(K, curvature, 1.0, True).diagonal()
+    monkeypatch.setattr("softmargin.tuning._influence._LARGE", 0)
+    single = KernelInfluence(K, curvature, 1.0, True).diagonal()
+    assert np.any(single != double)
+    np.testing.assert_allclose(1 - curvature * single, 1 - curvature * double, rtol=2e-6)
+    exact = KernelInfluence(1e4 * K, curvature, 1.0, True).diagonal()  # too ill-conditioned: double again
+    monkeypatch.undo()
+    np.testing.assert_array_equal(KernelInfluence(1e4 * K, curvature, 1.0, True).diagonal(), exact)
