@@ -7,7 +7,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softmargin import (
@@ -208,6 +209,21 @@ def test_soft_errors_choose_among_machines_without_probabilities_and_many_classe
 )
 def test_a_score_costs_what_the_candidates_have_in_common(model, families, scoring):
     assert TunedClassifier(model)._resolve_scoring(families) == scoring
+
+
+def test_candidates_are_fitted_with_their_own_class_weights_and_judged_alike(data):
+    X, y = data[0], (data[1] == "yes").astype(int)
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    weights = [None, "balanced", {0: 5.0, 1: 1.0}]
+    model = TunedClassifier(
+        MarginClassifier(C=0.5), grid={"class_weight": weights, "C": [0.5]}, criterion="cv", cv=folds
+    )
+    found = model.fit(X, y).results_
+    for weight in weights:
+        plain = MarginClassifier(C=0.5, class_weight=weight)
+        p = cross_val_predict(plain, X, y, cv=folds, method="predict_proba")
+        row = found[[one == weight for one in found["class_weight"]]]
+        assert row["cv"].item() == pytest.approx(log_loss(y, p), rel=1e-4)
 
 
 def test_a_list_of_grids_is_the_union_of_their_candidates(data):

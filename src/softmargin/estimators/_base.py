@@ -155,10 +155,13 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
                 f"y has one class only ({self.classes_[0]!r}, among rows of positive weight); "
                 "a classifier needs at least two classes."
             )
-        counts = weight
-        if getattr(self, "class_weight", None) is not None:
-            weight = counts * self._class_weights(codes, counts)[codes]
-        return TrainingSet(X, codes, weight, counts, rows, n_rows)
+        return TrainingSet(X, codes, self._weigh(codes, weight), weight, rows, n_rows)
+
+    def _weigh(self, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """The weight of each row: its count times the weight of its class."""
+        if getattr(self, "class_weight", None) is None:
+            return counts
+        return counts * self._class_weights(codes, counts)[codes]
 
     def _class_weights(self, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The weight of each class; "balanced" counts a row of weight two as two rows."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -127,9 +128,11 @@ class PathJudge(_Judge):
     def _judge(self, data: TrainingSet, X: Any, y: Any, weight: Any) -> Any:
         template = clone(self.template).set_params(C=1.0)
         template.classes_ = self.classes
-        data.shared = self.expansion = template._prepare(data)
+        # candidates are fitted with their own class weights and judged with those of the classifier given
+        fitted = replace(data, weight=template._weigh(data.codes, data.counts))
+        fitted.shared = self.expansion = template._prepare(fitted)
         codes = [1] if len(self.classes) == 2 else range(len(self.classes))
-        problems = [template._problem(data, data.signs(code)) for code in codes]
+        problems = [template._problem(fitted, data.signs(code)) for code in codes]
         costs = self._costs(lambda n: auto_costs(problems[0], n or _DEFAULT_COSTS))
         solve = self._recorded(template._solve, problems)
         if self.criterion in FORMULAS:
