@@ -184,3 +184,19 @@ def test_solvers_say_what_they_need():
         solve(lasso, solver="newton")
     with pytest.raises(ValueError, match=r"solver must be 'auto' or one of .*; got 'bogus'"):
         solve(lasso, solver="bogus")
+
+
+@pytest.mark.parametrize("C", [1.0, 1e4])
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge"])
+def test_a_factor_in_single_precision_loses_no_digits_of_the_solution(name, C, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 3))
+    y = np.where(X[:, 0] + np.square(X[:, 1]) + 0.5 * rng.logistic(size=700) > 1, 1.0, -1.0)
+    expansion = KernelColumns.from_rows(X, Kernel("rbf", gamma=0.5))
+    problem = Problem(losses.get(name), expansion, y, np.full(700, C), ElasticNet(0.0))
+    fast = solve(problem, tol=1e-10)
+    monkeypatch.setattr("softmargin.solvers._geometry._LARGE", np.inf)
+    exact = solve(problem, tol=1e-10)
+    assert fast.gap <= 1e-10
+    assert fast.objective == pytest.approx(exact.objective, rel=1e-9)
+    np.testing.assert_allclose(expansion.apply(fast.coef), expansion.apply(exact.coef), atol=1e-3)

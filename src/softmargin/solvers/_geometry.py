@@ -35,6 +35,7 @@ Array = NDArray[np.floating[Any]]
 
 _DENSE = 0.8  # share of rows with coefficients from which a product with the whole matrix is as fast
 _LARGE = 2e8  # multiplications from which half the digits of a kernel's factor are worth half its time
+_STEEP = 1e5  # the largest eigenvalue, beside 1, at which single precision has digits to spare
 _CHEAP = 3e7  # multiplications up to which a new factor costs no more than the rest of a step
 
 
@@ -183,21 +184,18 @@ class KernelGeometry:
         self.root = np.sqrt(W[self.active])
         B = self.block(self.active, self.root)
         B[np.diag_indices_from(B)] += 1.0
-        try:
-            self.cholesky = _cholesky(B)
-        except linalg.LinAlgError:
-            B = self.block(self.active, self.root, np.float64)
-            B[np.diag_indices_from(B)] += 1.0
-            self.cholesky = _cholesky(B)
+        self.cholesky = _cholesky(B)
         if self.fit_intercept:
             self.shadow = self._solve(W, self.scores(W)[self.active])
 
-    def block(self, active: NDArray[np.intp], root: Array, dtype: Any = None) -> Array:
-        """``S K S / ridge`` on some rows, in single precision where it is large: residuals are computed in double, so
-        a Hessian good to six digits serves as well, in half the time."""
-        if dtype is None:
-            dtype = np.float32 if len(active) ** 3 > _LARGE else np.float64
-        B = np.array(self.K if len(active) == self.size else self.K[np.ix_(active, active)], dtype=dtype)
+    def block(self, active: NDArray[np.intp], root: Array) -> Array:
+        """``S K S / ridge`` on some rows, in single precision where it is large and its eigenvalues are not.
+
+        Residuals are computed in double precision, so a Hessian good to a few digits serves as well, in half the time.
+        """
+        trace = float(np.square(root) @ np.diagonal(self.K)[active]) / self.ridge
+        dtype: Any = np.float32 if len(active) ** 3 > _LARGE and trace < _STEEP else np.float64
+        B: Array = np.array(self.K if len(active) == self.size else self.K[np.ix_(active, active)], dtype=dtype)
         B *= root[:, None].astype(dtype)
         B *= (root / self.ridge).astype(dtype)
         return B
@@ -223,7 +221,7 @@ def _cholesky(A: Array) -> tuple[Array, bool]:
     work = A.T
     diagonal = A.diagonal().copy()
     potrf = linalg.lapack.dpotrf if A.dtype == np.float64 else linalg.lapack.spotrf
-    for shift in (0.0, 1e-15, 1e-13, 1e-11, 1e-9) if A.dtype == np.float64 else (0.0,):
+    for shift in (0.0, 1e-15, 1e-13, 1e-11, 1e-9) if A.dtype == np.float64 else (0.0, 1e-6):
         if shift > 0:  # a failed attempt leaves the strict upper triangle as it was
             upper = np.triu(work, 1)
             work[...] = upper + upper.T
