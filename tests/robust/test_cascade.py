@@ -133,3 +133,22 @@ def test_schemes_that_need_the_plain_fit_have_it():
     rows = far & same_side
     assert rows.any()
     np.testing.assert_allclose(model.predict_proba(X[rows]), plain.predict_proba(X[rows]), atol=1e-3)
+
+
+def test_columns_too_many_for_a_hessian_go_the_ordinary_way(monkeypatch):
+    monkeypatch.setattr("softmargin.solvers._newton._SMALL_SPARSE", 4)
+    X, y = flipped()
+    problem = Problem(
+        losses.Welsch(1.0), SparseFeatures(sparse.csr_matrix(X)), y, np.full(len(y), 0.01), ElasticNet(0.0)
+    )
+    monkeypatch.setattr(module, "_moments", None)
+    assert solve(problem, tol=1e-4).converged
+
+
+def test_single_precision_and_repeated_rows():
+    X, y = flipped(n=13_000)
+    model = RobustSVC(C=0.01)
+    whole = model.fit(X, y).coef_.copy()
+    np.testing.assert_allclose(model.fit(X.astype(np.float32), y).coef_, whole, atol=5e-3)
+    twice = model.set_params(tol=1e-8).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)).coef_.copy()
+    np.testing.assert_allclose(model.fit(X, y, sample_weight=np.full(len(y), 2.0)).coef_, twice, atol=2e-4)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from softmargin.problem import Problem
 from softmargin.solvers._cascade import cascade
+from softmargin.solvers._conjugate import ConjugateGeometry
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._geometry import FeatureGeometry, KernelGeometry
 from softmargin.solvers._kinked import BOX_QP
@@ -109,8 +110,8 @@ class _NewtonWalk:
         return self.expansion.transpose(self.point.coef) if self.wide else self.point.coef
 
     def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> RobustSolution | None:
-        if not isinstance(self.geometry, FeatureGeometry):
-            return None  # a kernel has a coefficient for each row, most of which a sample says nothing about
+        if not isinstance(self.geometry, FeatureGeometry) or isinstance(self.geometry, ConjugateGeometry):
+            return None  # a sample says nothing about most coefficients of a kernel; many columns have no Hessian
         found = cascade(problem, self.geometry, tol, max_iter, verbose)
         if found is not None and not found.converged:
             self.geometry.total = None
@@ -146,7 +147,7 @@ class _NewtonWalk:
         many = len(here.margins) > _FEW_ROWS
         if reach > _LEAP and not many:
             return False
-        step = step.scaled(min(1.0, _LEAP / reach))
+        step = step.scaled(_LEAP / max(reach, _LEAP))
         for _ in range(_HALVINGS if many else 1):
             there = here.shifted(step)
             if there.objective <= objective + ROUNDING * (1 + abs(objective)):
