@@ -1,8 +1,15 @@
-"""What several test files share."""
+"""What several test files share. Where ``CI`` is set, property tests draw the same examples every time."""
+
+import os
 
 import pytest
+from hypothesis import settings
 
 from softmargin.datasets import DataNotFound, load
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    settings.load_profile("repeatable")
 
 
 @pytest.fixture

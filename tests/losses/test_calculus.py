@@ -114,7 +114,9 @@ def test_majoriser_stays_valid_at_extreme_margins(nonconvex):
 def test_probability_inverts_score(linked, p, weight):
     score = linked.score(p, weight=weight)
     assume(np.isfinite(score))  # label noise can put a weighted rate outside what the model allows
-    assert_allclose(linked.probability(score, weight=weight), p, rtol=1e-9)
+    # scores near the end of their range are rounded: the next double tells what that does to a probability
+    back, beside = (linked.probability(f, weight=weight) for f in (score, np.nextafter(score, 0.0)))
+    assert_allclose(back, p, rtol=1e-9, atol=4 * abs(float(back - beside)))
 
 
 @settings(max_examples=8, deadline=None)

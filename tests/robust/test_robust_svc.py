@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression, TunedClassifier, losses
+from softmargin.probability import fit_sigmoid
 from softmargin.solvers import RobustSolution
 from softmargin.tuning import robust_grid
 
@@ -230,10 +232,10 @@ def test_annealing_needs_a_scale(model):
         model.fit(X, y)
 
 
-def test_a_class_of_one_row_cannot_be_calibrated_and_nothing_is_fitted():
+def test_a_class_of_one_row_cannot_be_calibrated_by_folds_and_nothing_is_fitted():
     X, _, y, _ = flipped_blobs(n=40)
     lonely = np.where(np.arange(40) == 0, 2, y)
-    model = RobustSVC(probability="calibrated")
+    model = RobustSVC(loss="truncated_hinge", sigma=2.0, probability="calibrated")
     with pytest.raises(ValueError, match="needs two rows of each class"):
         model.fit(X, lonely)
     assert not hasattr(model, "estimators_")
@@ -305,10 +307,25 @@ def test_few_rounds_warn():
         RobustSVC(sigma=0.5, max_iter=1, kernel="rbf").fit(X, y)
 
 
-def test_scikit_learns_own_checks():
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_calibration_leaves_every_row_out(kernel):
+    X, _, y, _ = flipped_blobs(n=60, seed=13)
+    model = RobustSVC(kernel=kernel, C=0.3, probability="calibrated", tol=1e-8)
+    found = model.fit(X, y).calibration_
+    scores = np.empty(len(y))
+    for row in range(len(y)):
+        rest = np.arange(len(y)) != row
+        scores[row] = RobustSVC(kernel=kernel, C=0.3, tol=1e-8).fit(X[rest], y[rest]).decision_function(X[[row]])[0]
+    exact = fit_sigmoid(scores, np.where(y == model.classes_[1], 1.0, -1.0))
+    f = np.linspace(-1.5, 1.5, 7)
+    np.testing.assert_allclose(expit(found.log_odds(f)), expit(exact.log_odds(f)), atol=0.03)
+
+
+@pytest.mark.parametrize("probability", ["auto", "calibrated"])
+def test_scikit_learns_own_checks(probability):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_estimator(RobustSVC())
+        check_estimator(RobustSVC(probability=probability))
 
 
 def test_many_kernel_rows_end_as_low_as_the_exact_rounds(monkeypatch):
