@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from softmargin.probability import Sollich, fit_coherence, fit_sigmoid, fit_temperature
 
@@ -77,3 +78,16 @@ def test_joint_fit_is_no_worse_than_any_fixed_cost():
     f = y * 0.7 + rng.normal(size=200)
     joint = fit_coherence(f, y)
     assert all(joint.log_loss <= fit_temperature(f, y, cost=cost).log_loss + 1e-9 for cost in (0.0, 0.3, 1.0))
+
+
+def test_a_sigmoid_ends_where_sums_have_no_more_digits(monkeypatch):
+    """Scores far from zero: no step can bring the rounded gradient to zero, and none need try."""
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=20_000)
+    y = np.where(rng.random(20_000) < expit(1.3 * f - 0.2), 1.0, -1.0)
+    rounds = []
+    monkeypatch.setattr("softmargin.probability._sigmoid.expit", lambda s: rounds.append(0) or expit(s))
+    link = fit_sigmoid(f + 1000, y)
+    assert len(rounds) <= 12
+    assert link.slope == pytest.approx(1.3, abs=0.05)
+    assert link.log_odds(np.array([1000.0]))[0] == pytest.approx(-0.2, abs=0.05)

@@ -19,6 +19,8 @@ __all__ = ["Sigmoid", "fit_sigmoid"]
 
 Array = NDArray[np.floating[Any]]
 
+_ROUNDING = 1e-14
+
 
 @dataclass(frozen=True)
 class Sigmoid:
@@ -67,6 +69,9 @@ def fit_sigmoid(
         hessian[np.diag_indices(2)] += 1e-12 * max(1.0, weight.sum() * 1e-3)
         step = -np.linalg.solve(hessian, gradient)
         descent, length = gradient @ step, 1.0
+        if -descent <= _ROUNDING * max(1.0, abs(value)):  # what is left to gain is below what a sum can show
+            point = point + step
+            break
         while length >= 1e-10:
             trial = point + length * step
             if (trial_value := cost(trial)) <= value + 1e-4 * length * descent:
