@@ -248,3 +248,11 @@ def test_weight_must_be_a_share(weight):
 def test_scores_of_impossible_probabilities_are_refused():
     with pytest.raises(ValueError, match="p must be between 0 and 1"):
         losses.Logistic().score(1.2)
+
+
+def test_a_loss_knows_whether_it_has_a_conjugate(loss):
+    if loss.has_conjugate:
+        loss.conjugate(-0.5)
+    else:
+        with pytest.raises(NotImplementedError, match="no closed-form conjugate"):
+            loss.conjugate(-0.5)

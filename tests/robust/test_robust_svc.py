@@ -190,6 +190,9 @@ def test_probabilities_come_from_the_link_or_from_calibration():
     f = linked.decision_function(X)
     np.testing.assert_allclose(linked.predict_proba(X)[:, 1], losses.Welsch(2.0).probability(f), atol=1e-12)
     assert not hasattr(RobustSVC(sigma=1.0).fit(X, noisy), "predict_proba")
+    with pytest.raises(AttributeError) as refused:
+        RobustSVC(sigma=1.0).fit(X, noisy).predict_proba(X)
+    assert "fit with probability='calibrated'" in str(refused.value.__cause__)
     with pytest.raises(ValueError, match="jumps"):
         RobustSVC(sigma=1.0, probability="link").fit(X, noisy)
     model = RobustSVC(sigma=1.0, probability="calibrated", kernel="rbf").fit(X, noisy)
@@ -333,7 +336,7 @@ def test_many_kernel_rows_end_as_low_as_the_exact_rounds(monkeypatch):
     X, _, y, _ = flipped_blobs(n=1200, share=0.15, seed=9)
     hasty = RobustSVC(kernel="rbf", C=1.0, tol=1e-6).fit(X, y)
     for place in ("_majorize", "_walk"):
-        monkeypatch.setattr(f"softmargin.solvers.{place}._FEW_ROWS", 10**9)
+        monkeypatch.setattr(f"softmargin.solvers.{place}.FEW_ROWS", 10**9)
     exact = RobustSVC(kernel="rbf", C=1.0, tol=1e-6).fit(X, y)
     assert hasty.solution_.converged
     assert hasty.solution_.gap <= 1e-6

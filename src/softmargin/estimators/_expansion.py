@@ -183,8 +183,9 @@ class ExpansionClassifier(ClassifierBase):
         try:
             self._loss().log_odds(0.0)
         except NoLink as error:
+            own = "fit with probability='calibrated', " if "calibrated" in self._probabilities else ""
             raise NoLink(
-                f"{error} predict_proba needs a loss with a link; use ProbabilisticSVC, wrap the classifier in "
+                f"{error} predict_proba needs a loss with a link; {own}use ProbabilisticSVC, wrap the classifier in "
                 "ScoreCalibrator, or choose a loss such as 'logistic' or 'coherence'."
             ) from None
         return True

@@ -170,6 +170,11 @@ class Loss:
         """P(observed label = +1) at ``probability`` equal to ``p``; they differ under a model of label noise."""
         return elementwise(lambda a: a, p)
 
+    @property
+    def has_conjugate(self) -> bool:
+        """Whether a closed form of ``conjugate`` is known."""
+        return type(self)._conjugate is not Loss._conjugate
+
     def conjugate(self, v: ArrayLike) -> Any:
         """``sup_u v u - phi(u)``, inf outside its domain, where a closed form is known."""
         return elementwise(self._conjugate, v)

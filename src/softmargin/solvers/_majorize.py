@@ -32,7 +32,7 @@ from softmargin.problem import Problem
 from softmargin.solvers._engine import Engine
 from softmargin.solvers._majorizers import Bound, bound_at, certain_margins, check_majorizer, constant_fit
 from softmargin.solvers._solution import RobustSolution, Solution
-from softmargin.solvers._walk import ROUNDING, Walk, walk_of
+from softmargin.solvers._walk import FEW_ROWS, ROUNDING, Walk, walk_of
 
 __all__ = ["INITS", "MAJORIZE", "majorize_minimise", "majorizer"]
 
@@ -43,7 +43,6 @@ INITS = ("base", "zero", "anneal")
 _NEAR = 0.05  # a round that moves scores by less than this hands over to Newton steps on the loss itself
 _EXACT, _HASTY = 1e-2, 0.1  # a bound is minimised to this fraction of what the last round gained; of many rows
 _FIRST = 1e-4  # what the first round is expected to gain, in units of the objective
-_FEW_ROWS = 1000  # up to here scores are settled to tol; beyond, a round that gains less than tol of the objective ends
 _TINY = 1e-300
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
 
@@ -139,7 +138,7 @@ def _rounds(
     bound: Bound | None,
 ) -> tuple[int, bool]:
     """Bounds and Newton steps until scores settle; the number of rounds, and whether they did."""
-    objective, smooth, many = history[-1], problem.loss.smooth, len(problem.y) > _FEW_ROWS
+    objective, smooth, many = history[-1], problem.loss.smooth, len(problem.y) > FEW_ROWS
     drop, accuracy, near = _FIRST * abs(objective), tol, False
     for n_iter in range(done + 1, max_iter + 1):
         before = walk.margins

@@ -96,19 +96,16 @@ class Iterate:
             coef=self.coef,
             scores=self.scores,
             cost=self.cost,
-            shrunk=self._conjugate if sharp else None,
+            shrunk=self._conjugate if sharp and self.problem.loss.has_conjugate else None,
         )
 
     def _conjugate(self, c: float) -> float:
-        """The conjugate of the data term at ``c`` times the present slopes, infinite where it is not known."""
+        """The conjugate of the data term at ``c`` times the present slopes, infinite where they are not its own."""
         weights, slope = self.problem.weights, self.term.slope
         used = weights > 0  # a row given up has neither weight nor slope
         if np.any(slope[~used]):
             return np.inf
-        try:
-            return float(weights[used] @ self.problem.loss.conjugate(c * slope[used] / weights[used]))
-        except NotImplementedError:
-            return np.inf
+        return float(weights[used] @ self.problem.loss.conjugate(c * slope[used] / weights[used]))
 
     def curvatures(self) -> Array:
         """The curvature of each row, kept above the floor."""

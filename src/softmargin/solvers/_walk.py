@@ -24,7 +24,7 @@ from softmargin.solvers._proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers._signed_step import signed_step
 from softmargin.solvers._solution import RobustSolution, Solution
 
-__all__ = ["CONVEX_ENGINES", "ROUNDING", "Walk", "walk_of"]
+__all__ = ["CONVEX_ENGINES", "FEW_ROWS", "ROUNDING", "Walk", "walk_of"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -32,7 +32,9 @@ CONVEX_ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX
 ROUNDING = 1e-12  # relative rise of an objective that is none
 
 _LEAP = 0.5  # a Newton step may not move scores further than this, relative to the largest
-_FEW_ROWS = 1000  # up to here a Newton step is taken whole or not at all: it decides the minimum found
+# Up to so many rows scores are settled to tol, and a Newton step is taken whole or not at all: it decides which minimum
+# is found. Beyond, steps may be shortened, and a round that gains less than tol of the objective is the last.
+FEW_ROWS = 1000
 _HALVINGS = 5
 _FINEST = 1e-10  # engines that measure gaps by differences of objectives reach no further
 
@@ -144,7 +146,7 @@ class _NewtonWalk:
         if step is None:
             return False
         reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))
-        many = len(here.margins) > _FEW_ROWS
+        many = len(here.margins) > FEW_ROWS
         if reach > _LEAP and not many:
             return False
         step = step.scaled(_LEAP / max(reach, _LEAP))
