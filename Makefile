@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 BENCH_STAMP := $(VENV)/.ready-bench
-SOURCES := $(wildcard src/softmargin/_kernels/*.pyx src/softmargin/_kernels/*.pxd) $(shell find . -name meson.build -not -path './build/*' -not -path './.venv/*')
+SOURCES := $(wildcard src/softmargin/_compiled/*.pyx src/softmargin/_compiled/*.pxd) $(shell find . -name meson.build -not -path './build/*' -not -path './.venv/*')
 export OPENBLAS_NUM_THREADS ?= 2
 
 .PHONY: demo test bench lint format clean

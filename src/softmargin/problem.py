@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.expansions._base import Expansion
+from softmargin.expansions.protocol import Expansion
 from softmargin.losses import Loss
 from softmargin.penalties import ElasticNet
 

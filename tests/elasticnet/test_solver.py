@@ -12,7 +12,7 @@ from softmargin.expansions import expand
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
-from softmargin.solvers._proximal_newton import Iterate
+from softmargin.solvers.elastic_net.proximal_newton import Iterate
 
 SMOOTH = [
     losses.Logistic(),
@@ -167,7 +167,7 @@ def test_measuring_all_columns_after_every_step_changes_no_answer(monkeypatch):
     problem = Problem(losses.Logistic(), expand(X), y, np.full(300, 5.0), ElasticNet(1.0))
     found = []
     for most in (0, 10**6):
-        monkeypatch.setattr("softmargin.solvers._quadratic_model._MOST", most)
+        monkeypatch.setattr("softmargin.solvers.elastic_net.quadratic_model._MOST", most)
         solution = solve(problem, tol=1e-9)
         assert solution.converged
         found.append(solution.objective)

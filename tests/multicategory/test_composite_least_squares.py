@@ -22,9 +22,9 @@ from softmargin.probability._composite import (
     project_simplex,
     waterfill,
 )
-from softmargin.solvers._composite_kernel import solve_kernel
-from softmargin.solvers._composite_least_squares import ClassMoments, leave_one_out, solve_moments
-from softmargin.solvers._composite_spectrum import Spectrum, half_path
+from softmargin.solvers.multiclass.least_squares_kernel import solve_kernel
+from softmargin.solvers.multiclass.least_squares_moments import ClassMoments, leave_one_out, solve_moments
+from softmargin.solvers.multiclass.least_squares_spectrum import Spectrum, half_path
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "multicategory.json").read_text())
 

@@ -14,9 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from softmargin import CompositeMarginClassifier, TruncatedSoftmaxClassifier, losses
-from softmargin.losses._simultaneous import Composite, Softmax
+from softmargin.losses.multiclass.smooth import Composite, Softmax
 from softmargin.probability._composite import margin_probability
-from softmargin.solvers._drop_and_refit import drop_and_refit
+from softmargin.solvers.nonconvex.drop_and_refit import drop_and_refit
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "multicategory.json").read_text())
 LOSSES = [Softmax(), *(Composite(losses.get(g), mix) for g in ("logistic", "exponential") for mix in (0.0, 0.3, 1.0))]

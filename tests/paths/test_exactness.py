@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from softmargin import paths
-from softmargin.solvers._box_qp import solve_box_qp
+from softmargin.solvers.svm.box_qp import solve_box_qp
 
 KERNELS = [
     {},

@@ -335,8 +335,8 @@ def test_many_kernel_rows_end_as_low_as_the_exact_rounds(monkeypatch):
     """Beyond a thousand rows bounds are minimised roughly and Newton steps may be shortened."""
     X, _, y, _ = flipped_blobs(n=1200, share=0.15, seed=9)
     hasty = RobustSVC(kernel="rbf", C=1.0, tol=1e-6).fit(X, y)
-    for place in ("_majorize", "_walk"):
-        monkeypatch.setattr(f"softmargin.solvers.{place}.FEW_ROWS", 10**9)
+    for place in ("majorize_minimise", "inner_solvers"):
+        monkeypatch.setattr(f"softmargin.solvers.nonconvex.{place}.FEW_ROWS", 10**9)
     exact = RobustSVC(kernel="rbf", C=1.0, tol=1e-6).fit(X, y)
     assert hasty.solution_.converged
     assert hasty.solution_.gap <= 1e-6

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from softmargin import losses
 from softmargin.expansions import DenseFeatures
-from softmargin.solvers._leveraging import Point, Separable, correct, leverage
+from softmargin.solvers.rules.leveraging import Point, Separable, correct, leverage
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "uls.json").read_text())
 LOSSES = {

@@ -12,7 +12,7 @@ from reference.monomials import best_edge, literal_matrix
 from softmargin import losses
 from softmargin.expansions import BinnedTable, RuleColumns, Table
 from softmargin.solvers import RuleSearch
-from softmargin.solvers._leveraging import Point, leverage
+from softmargin.solvers.rules.leveraging import Point, leverage
 
 pd = pytest.importorskip("pandas")
 

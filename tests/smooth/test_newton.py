@@ -12,8 +12,8 @@ from softmargin import losses
 from softmargin.expansions import DenseFeatures, Kernel, KernelColumns, SparseFeatures
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
-from softmargin.solvers import _newton as newton
 from softmargin.solvers import solve
+from softmargin.solvers.ridge import newton as newton
 
 SMOOTH = {
     "logistic": losses.Logistic(),
@@ -195,7 +195,7 @@ def test_a_factor_in_single_precision_loses_no_digits_of_the_solution(name, C, m
     expansion = KernelColumns.from_rows(X, Kernel("rbf", gamma=0.5))
     problem = Problem(losses.get(name), expansion, y, np.full(700, C), ElasticNet(0.0))
     fast = solve(problem, tol=1e-10)
-    monkeypatch.setattr("softmargin.solvers._geometry._LARGE", np.inf)
+    monkeypatch.setattr("softmargin.solvers.ridge.newton_systems._LARGE", np.inf)
     exact = solve(problem, tol=1e-10)
     assert fast.gap <= 1e-10
     assert fast.objective == pytest.approx(exact.objective, rel=1e-9)

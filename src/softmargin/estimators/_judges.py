@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import LeaveOneOut, StratifiedShuffleSplit, check_cv
 from sklearn.utils.metaestimators import _safe_split
 
-from softmargin.estimators._base import TrainingSet
+from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.expansions import Kernel
 from softmargin.tuning import (
     Perturbation,

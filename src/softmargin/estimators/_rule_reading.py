@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softmargin.estimators._base import TrainingSet
+from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.expansions import Rule, cover
 
 __all__ = ["RuleReader"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from softmargin.estimators._base import TrainingSet
-from softmargin.estimators._expansion import ExpansionClassifier
+from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.losses import BalancedHinge, Loss
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softmargin.estimators._expansion import ExpansionClassifier
+from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.losses import Coherence, Loss
 
 __all__ = ["CoherenceClassifier"]

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from softmargin.estimators._base import TrainingSet
-from softmargin.estimators._simultaneous import SimultaneousClassifier
+from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.simultaneous import SimultaneousClassifier
 from softmargin.probability._composite import RESCALINGS, least_squares_probability
-from softmargin.solvers._composite_kernel import solve_kernel
-from softmargin.solvers._composite_least_squares import ClassMoments, solve_moments
-from softmargin.solvers._composite_spectrum import Spectrum
-from softmargin.solvers._simultaneous import SimultaneousSolution
+from softmargin.solvers.multiclass.least_squares_kernel import solve_kernel
+from softmargin.solvers.multiclass.least_squares_moments import ClassMoments, solve_moments
+from softmargin.solvers.multiclass.least_squares_spectrum import Spectrum
+from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
 from softmargin.tuning._composite import CRITERIA, tune_composite
 
 __all__ = ["CompositeLeastSquaresClassifier"]

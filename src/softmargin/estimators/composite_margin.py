@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from softmargin import losses
-from softmargin.estimators._base import TrainingSet
-from softmargin.estimators._simultaneous import SmoothSimultaneousClassifier
+from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
 from softmargin.losses import Loss
-from softmargin.losses._simultaneous import Composite
+from softmargin.losses.multiclass.smooth import Composite
 from softmargin.probability._composite import margin_probability
-from softmargin.solvers._simultaneous import SimultaneousSolution
+from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
 
 __all__ = ["CompositeMarginClassifier"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from softmargin import losses
-from softmargin.estimators._expansion import ExpansionClassifier
+from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.losses import Loss
 
 __all__ = ["MarginClassifier"]

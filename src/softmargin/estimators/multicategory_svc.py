@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from softmargin.estimators._base import TrainingSet
-from softmargin.estimators._simultaneous import SimultaneousClassifier
+from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.simultaneous import SimultaneousClassifier
 from softmargin.losses import NoLink
-from softmargin.losses._multicategory import HINGES, fisher_consistent
-from softmargin.solvers._multicategory import solve_hinge
-from softmargin.solvers._simultaneous import SimultaneousSolution
+from softmargin.losses.multiclass.hinges import HINGES, fisher_consistent
+from softmargin.solvers.multiclass.block_ascent import solve_hinge
+from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
 
 __all__ = ["MulticategorySVC"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from softmargin.estimators._base import ClassifierBase, TrainingSet
+from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet
 from softmargin.estimators._weight_family import GridFamily, PathFamily, WeightFamily
 from softmargin.expansions import expand
 from softmargin.paths import cost_paths

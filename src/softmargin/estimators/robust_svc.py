@@ -9,9 +9,9 @@ from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold
 
 from softmargin import losses
-from softmargin.estimators._base import TrainingSet
-from softmargin.estimators._expansion import ExpansionClassifier
-from softmargin.estimators._robust import note_robustness, robust_engine
+from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
+from softmargin.estimators._base.trust import note_robustness, robust_engine
 from softmargin.expansions import Expansion
 from softmargin.losses import Loss
 from softmargin.penalties import ElasticNet

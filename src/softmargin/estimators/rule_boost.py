@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from softmargin.estimators._base import ClassifierBase, TrainingSet, couple
+from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet, couple
 from softmargin.estimators._rule_reading import RuleReader
 from softmargin.estimators._surrogates import TUNINGS, choose_loss, surrogates
 from softmargin.expansions import BinnedTable, Rule, RuleColumns, Table, cover, needs_table

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from softmargin.estimators._base import TrainingSet
-from softmargin.estimators._expansion import ExpansionClassifier
-from softmargin.estimators._robust import robust_engine
+from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
+from softmargin.estimators._base.trust import robust_engine
 from softmargin.losses import Logistic, Loss, NoLink, TruncatedLogistic
 from softmargin.probability import (
     bracket,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from softmargin.estimators._base import TrainingSet
-from softmargin.estimators._simultaneous import SmoothSimultaneousClassifier
-from softmargin.losses._simultaneous import Softmax
-from softmargin.solvers._drop_and_refit import drop_and_refit
-from softmargin.solvers._simultaneous import SimultaneousSolution
+from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
+from softmargin.losses.multiclass.smooth import Softmax
+from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
+from softmargin.solvers.nonconvex.drop_and_refit import drop_and_refit
 
 __all__ = ["TruncatedSoftmaxClassifier"]
 

@@ -18,8 +18,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from softmargin.estimators._base import ClassifierBase
-from softmargin.estimators._expansion import ExpansionClassifier
+from softmargin.estimators._base.classifier import ClassifierBase
+from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._judges import FORMULAS, PathJudge, RefitJudge
 from softmargin.tuning import SCORINGS
 

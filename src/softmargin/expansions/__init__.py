@@ -1,15 +1,15 @@
 """Which functions can f be?"""
 
-from softmargin.expansions._base import Expansion
-from softmargin.expansions._bins import BinnedTable
-from softmargin.expansions._build import expand
-from softmargin.expansions._features import DenseFeatures, LinearScore, SparseFeatures
-from softmargin.expansions._gram import KernelColumns, KernelScore, NystroemFeatures
-from softmargin.expansions._kernel import Kernel
-from softmargin.expansions._literals import Literal, Rule
-from softmargin.expansions._rules import RuleColumns, cover, pack
-from softmargin.expansions._table import Column, Table, needs_table
-from softmargin.expansions._threads import in_threads
+from softmargin._threads import in_threads
+from softmargin.expansions.build import expand
+from softmargin.expansions.features.linear import DenseFeatures, LinearScore, SparseFeatures
+from softmargin.expansions.kernels.columns import KernelColumns, KernelScore, NystroemFeatures
+from softmargin.expansions.kernels.kernel import Kernel
+from softmargin.expansions.protocol import Expansion
+from softmargin.expansions.rules.bins import BinnedTable
+from softmargin.expansions.rules.columns import RuleColumns, cover, pack
+from softmargin.expansions.rules.literals import Literal, Rule
+from softmargin.expansions.rules.table import Column, Table, needs_table
 
 __all__ = [
     "BinnedTable",

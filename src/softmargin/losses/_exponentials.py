@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from softmargin._kernels import exponentials as kernel  # type: ignore[attr-defined]
+from softmargin._compiled import exponentials as kernel  # type: ignore[attr-defined]
 from softmargin.losses._base import Array
 
 __all__ = ["decay", "logistic_parts", "logistic_slope", "softplus"]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._kernels.waterfill import fill
+from softmargin._compiled.waterfill import fill
 from softmargin.losses import Loss
 
 __all__ = [

@@ -1,19 +1,19 @@
 """How is a problem minimised? One file per algorithm, one ``Solution`` for all."""
 
-from softmargin.solvers._bounded import solve_bounded
-from softmargin.solvers._box_qp import BoxSolution, solve_box_qp
-from softmargin.solvers._engine import Engine
-from softmargin.solvers._gram_rows import GramRows
-from softmargin.solvers._kinked import KinkedFamily
-from softmargin.solvers._leveraging import SeparableWarning, correct, leverage
-from softmargin.solvers._majorize import INITS, majorizer
-from softmargin.solvers._majorizers import constant_fit
-from softmargin.solvers._psi import PsiSolution, solve_psi
-from softmargin.solvers._rule_boost import UPDATES, BoostedRules, Plan, boost
-from softmargin.solvers._rule_pruning import prune
-from softmargin.solvers._rule_search import SEARCHES, RuleSearch
-from softmargin.solvers._solution import RobustSolution, Solution
-from softmargin.solvers._solve import ENGINES, solve
+from softmargin.solution import RobustSolution, Solution
+from softmargin.solvers.engine import Engine
+from softmargin.solvers.nonconvex.convex_bounds import constant_fit
+from softmargin.solvers.nonconvex.majorize_minimise import INITS, majorizer
+from softmargin.solvers.nonconvex.psi import PsiSolution, solve_psi
+from softmargin.solvers.rules.boosting import UPDATES, BoostedRules, Plan, boost
+from softmargin.solvers.rules.leveraging import SeparableWarning, correct, leverage
+from softmargin.solvers.rules.pruning import prune
+from softmargin.solvers.rules.search import SEARCHES, RuleSearch
+from softmargin.solvers.solve import ENGINES, solve
+from softmargin.solvers.svm.bounded import solve_bounded
+from softmargin.solvers.svm.box_qp import BoxSolution, solve_box_qp
+from softmargin.solvers.svm.kernel_rows import GramRows
+from softmargin.solvers.svm.one_corner import KinkedFamily
 
 __all__ = [
     "ENGINES",

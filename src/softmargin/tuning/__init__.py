@@ -2,7 +2,8 @@
 
 from softmargin.tuning._criteria import Fitted, aic, alo, alo_scores, bic, egacv, gacv
 from softmargin.tuning._gkl import Perturbation, gkl_criterion, perturb
-from softmargin.tuning._honest import (
+from softmargin.tuning._influence import influence
+from softmargin.tuning._left_out_scores import (
     auto_costs,
     fitted_path,
     influence_scores,
@@ -10,7 +11,6 @@ from softmargin.tuning._honest import (
     path_probabilities,
     solution_path,
 )
-from softmargin.tuning._influence import influence
 from softmargin.tuning._robust_grid import SIGMAS, robust_grid
 from softmargin.tuning._scoring import SCORINGS, proba_costs, row_costs, soft_errors
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from softmargin.expansions import DenseFeatures, SparseFeatures
-from softmargin.expansions._base import row_blocks
+from softmargin.expansions.protocol import row_blocks
 
 __all__ = ["KernelInfluence", "influence"]
 

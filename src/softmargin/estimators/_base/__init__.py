@@ -1,0 +1,1 @@
+"""What the estimators share: labels, parameters, fitted scores, trust."""

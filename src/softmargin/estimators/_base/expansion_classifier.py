@@ -1,0 +1,191 @@
+"""A classifier that is one solved problem (P): a loss, a penalty and an expansion make a score, the loss's link a
+probability.
+
+A family of estimators writes ``_loss`` (and ``_penalty`` where it has more to say than an elastic net) and inherits
+fitting, prediction and probabilities for linear features, kernels and landmarks, for two classes or more. All scores
+of several classes come from one evaluation of the kernel on the union of their support rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from softmargin import penalties
+from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet
+from softmargin.estimators._base.trust import gather_robustness, judge_left_out, note_robustness
+from softmargin.expansions import Expansion, KernelScore, LinearScore, expand
+from softmargin.losses import Loss, NoLink
+from softmargin.penalties import ElasticNet
+from softmargin.probability import couple, two_columns
+from softmargin.problem import Problem
+from softmargin.solvers import Solution, solve
+
+__all__ = ["ExpansionClassifier"]
+
+_HUGE_C = 1e8
+
+
+class ExpansionClassifier(ClassifierBase):
+    """Everything between a loss and a scikit-learn classifier."""
+
+    _probabilities: tuple[str | bool, ...] = ("auto", "link", False)
+
+    # -- what a family writes ------------------------------------------------------------------------------------
+
+    def _loss(self) -> Loss:
+        """The margin loss."""
+        raise NotImplementedError
+
+    def _penalty(self) -> ElasticNet:
+        """The penalty of the coefficients: ``penalty`` where the family has it and it is given, else an elastic net."""
+        given, positive = getattr(self, "penalty", None), getattr(self, "positive", False)
+        if given is None:
+            return ElasticNet(self.l1_ratio, positive=positive)
+        if isinstance(given, str):
+            return penalties.get(given, l1_ratio=self.l1_ratio or 1.0, positive=positive)
+        if not isinstance(given, ElasticNet):
+            raise ValueError(f"penalty must be None, a name or a penalty object; got {given!r}.")
+        return given
+
+    def _engine(self, problem: Problem) -> Any:
+        """Which solver: "auto", a name or an engine."""
+        return getattr(self, "solver", "auto")
+
+    def _solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """A certified minimiser of the problem, from the solution of a nearby one."""
+        return solve(
+            problem,
+            start,
+            solver=self._engine(problem),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            verbose=self.verbose,
+        )
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
+        super().fit(X, y, sample_weight)
+        if hasattr(self, "sample_trust_"):
+            judge_left_out(self, X, y)
+        return self
+
+    def _check_parameters(self) -> None:
+        if not np.isfinite(self.C) or self.C <= 0:
+            raise ValueError(f"C must be a positive number; got {self.C!r}.")
+        if not self.tol > 0:
+            raise ValueError(f"tol must be positive; got {self.tol!r}.")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
+        if getattr(self, "probability", "auto") not in self._probabilities:
+            raise ValueError(f"probability must be one of {self._probabilities}; got {self.probability!r}.")
+        self._penalty()
+        if getattr(self, "probability", "auto") == "link":
+            self._loss().log_odds(0.0)
+
+    def _prepare(self, data: TrainingSet) -> Expansion:
+        if getattr(self, "_expanded", None) is not None:
+            return self._expanded
+        return expand(
+            data.X,
+            self._kernel(data),
+            n_components=self.n_components,
+            random_state=self.random_state,
+            kernel_norm=self._penalty().ridge > 0,
+        )
+
+    def _fit_from(
+        self, start: Solution | None, expanded: Expansion | None, X: Any, y: Any, sample_weight: Any = None
+    ) -> Any:
+        """Fit from a solution of a nearby problem of two classes on the same rows, and from their expansion."""
+        self._start, self._expanded = start, expanded
+        try:
+            return self.fit(X, y, sample_weight)
+        finally:
+            del self._start, self._expanded
+
+    def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
+        """The instance of (P) that the parameters and the data make."""
+        return Problem(
+            self._loss(),
+            data.shared,
+            y.astype(np.float64, copy=False),
+            self.C * data.weight,
+            self._penalty(),
+            fit_intercept=self.fit_intercept,
+        )
+
+    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
+        problem = self._problem(data, y)
+        solution = self._solve(problem, getattr(self, "_start", None))
+        self._warn_if_separated(problem, solution)
+        self.solution_ = solution
+        self.n_iter_ = solution.n_iter
+        self._keep(data, solution.coef[:, None], [solution.intercept])
+        if not problem.loss.convex:
+            note_robustness(self, data, problem, solution)
+
+    def _fit_many(self, data: TrainingSet) -> None:
+        super()._fit_many(data)
+        gather_robustness(self)
+        solutions = self.solution_
+        self._keep(data, np.column_stack([one.coef for one in solutions]), [one.intercept for one in solutions])
+
+    def _keep(self, data: TrainingSet, coef: np.ndarray, intercepts: list[float]) -> None:
+        """What prediction needs, for a column of coefficients per function."""
+        self.loss_ = self._loss()
+        coef = coef.astype(data.X.dtype)
+        self.intercept_ = np.array(intercepts, dtype=data.X.dtype)
+        self.n_features_selected_ = int(np.count_nonzero(np.any(coef != 0, axis=1)))
+        scorer = self._scorer(data, coef)
+        if not isinstance(scorer, KernelScore):
+            self.coef_ = scorer.coef.T
+            return
+        self.support_ = data.rows[data.shared.support(coef)]
+        self.kernel_score_, self.dual_coef_ = scorer, scorer.coef.T
+
+    def _scorer(self, data: TrainingSet, coef: np.ndarray) -> Any:
+        """A function from rows to scores without intercept, one column per function."""
+        scorer = data.shared.scorer(coef.astype(data.X.dtype, copy=False))
+        if isinstance(scorer, KernelScore) and scorer.kernel.precomputed:
+            # the columns a user passes are counted over all training rows
+            return KernelScore(scorer.kernel, data.rows[data.shared.support(coef)], scorer.coef)
+        return scorer
+
+    def _warn_if_separated(self, problem: Problem, solution: Solution) -> None:
+        if self.C >= _HUGE_C and np.all(problem.margins(solution.coef, solution.intercept) > 0):
+            warnings.warn(
+                f"The training rows are separated perfectly and C={self.C:g} hardly limits the coefficients: "
+                "scores and probabilities are as extreme as C allows. Lower C.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    # -- prediction ----------------------------------------------------------------------------------------------
+
+    def _decision(self, X: Any) -> np.ndarray:
+        score = self.kernel_score_ if hasattr(self, "kernel_score_") else LinearScore(self.coef_.T)
+        scores = score(X) + self.intercept_
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def _probability(self, X: Any) -> np.ndarray:
+        scores = self._decision(X)
+        parts = self._loss().probability(np.asarray(scores, dtype=np.float64))
+        return two_columns(parts, scores) if scores.ndim == 1 else couple(parts, scores)
+
+    def _can_estimate_probability(self) -> bool:
+        if getattr(self, "probability", "auto") is False:
+            raise NoLink("probability=False was asked for; fit with probability='auto' to get class probabilities.")
+        try:
+            self._loss().log_odds(0.0)
+        except NoLink as error:
+            own = "fit with probability='calibrated', " if "calibrated" in self._probabilities else ""
+            raise NoLink(
+                f"{error} predict_proba needs a loss with a link; {own}use ProbabilisticSVC, wrap the classifier in "
+                "ScoreCalibrator, or choose a loss such as 'logistic' or 'coherence'."
+            ) from None
+        return True

@@ -1,0 +1,1 @@
+"""Linear features, dense and sparse."""

@@ -1,0 +1,1 @@
+"""Kernel functions, kernel columns and landmarks."""

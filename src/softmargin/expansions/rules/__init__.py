@@ -1,0 +1,1 @@
+"""Rules over a table: columns, bins, literals and coverage."""

@@ -1,0 +1,138 @@
+"""Rules as an expansion: column ``t`` is +1 on the rows rule ``t`` covers and -1 elsewhere, kept as bitsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import softmargin._compiled.coverage as kernel
+from softmargin._threads import in_threads
+from softmargin.expansions.rules.literals import Rule
+from softmargin.expansions.rules.table import Table
+
+__all__ = ["RuleColumns", "cover", "pack"]
+
+Array = NDArray[np.floating[Any]]
+
+
+_THREADED = 500_000  # cells from which a second thread pays
+
+
+def pack(covered: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """One bit per row, 64 rows a word, row 0 in the lowest bit; tail bits are zero."""
+    packed = np.packbits(covered, bitorder="little")
+    return np.pad(packed, (0, -len(packed) % 8)).view(np.uint64)
+
+
+class RuleColumns:
+    """The +-1 columns of some rules over the training rows; grows one rule at a time.
+
+    The words of all rules sit in one array with room to grow, so that appending costs no copy of what is there.
+    """
+
+    is_kernel = False
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, n_rows: int, room: int = 16, n_threads: int = 1) -> None:
+        self.n_rows, self.n_threads = n_rows, n_threads
+        self._words = np.zeros((max(room, 1), (n_rows + 63) // 64), dtype=np.uint64)
+        self._count = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, self._count
+
+    @property
+    def bits(self) -> NDArray[np.uint64]:
+        """The coverage of each rule, (rules, words)."""
+        return self._words[: self._count]
+
+    def append(self, bits: NDArray[np.uint64]) -> None:
+        """Add a rule by its coverage."""
+        if self._count == len(self._words):
+            self._words = np.concatenate([self._words, np.zeros_like(self._words)])
+        self._words[self._count] = bits
+        self._count += 1
+
+    def keep(self, count: int) -> None:
+        """Forget all but the first ``count`` rules."""
+        self._count = min(self._count, count)
+
+    def take_rules(self, members: Sequence[int]) -> RuleColumns:
+        """Some of the rules, in the given order."""
+        part = RuleColumns(self.n_rows, len(members), self.n_threads)
+        part._words[: len(members)] = self._words[list(members)]
+        part._count = len(members)
+        return part
+
+    def column(self, t: int) -> Array:
+        """Rule ``t`` as +-1."""
+        out = np.empty(self.n_rows)
+        kernel.apply(self._words[t : t + 1], np.ones(1), out)
+        return out
+
+    def support(self, weight: Array | None = None) -> Array:
+        """The (weighted) number of rows each rule covers."""
+        if weight is None:
+            return np.bitwise_count(self.bits).sum(axis=1, dtype=np.int64)
+        return (self.transpose(weight) + weight.sum()) / 2
+
+    def apply(self, coef: Array) -> Array:
+        """``H coef``."""
+        out, coef = np.empty(self.n_rows), np.ascontiguousarray(coef, dtype=np.float64)
+        words = self.bits.shape[1]
+        marks = np.linspace(0, words, self._parts() + 1).astype(int)
+
+        def rows(part: tuple[int, int]) -> None:
+            kernel.apply(self.bits[:, part[0] : part[1]], coef, out[64 * part[0] : 64 * part[1]])
+
+        in_threads(rows, pairwise(marks), self._parts())
+        return out
+
+    def transpose(self, r: Array) -> Array:
+        """``H' r``."""
+        out, r = np.empty(self._count), np.ascontiguousarray(r, dtype=np.float64)
+        marks = np.linspace(0, self._count, self._parts() + 1).astype(int)
+
+        def rules(part: tuple[int, int]) -> None:
+            kernel.transpose(self.bits[part[0] : part[1]], r, out[part[0] : part[1]])
+
+        in_threads(rules, pairwise(marks), self._parts())
+        return out
+
+    def _parts(self) -> int:
+        return self.n_threads if self.n_rows * self._count >= _THREADED else 1
+
+    def gram(self, weights: Array) -> Array:
+        """``H' diag(weights) H``."""
+        out = np.empty((self._count, self._count), order="F")
+        kernel.gram(self.bits, np.ascontiguousarray(weights, dtype=np.float64), out)
+        return out
+
+    def squared_norms(self, weights: Array | None = None) -> Array:
+        """Every column has entries +-1."""
+        return np.full(self._count, float(self.n_rows if weights is None else weights.sum()))
+
+    def quadratic(self, coef: Array) -> float:
+        """``|coef|^2``."""
+        return float(coef @ coef)
+
+
+def cover(rules: Sequence[Rule], table: Table) -> RuleColumns:
+    """The columns of some rules on the rows of a table; every column asked about is read once."""
+    columns = RuleColumns(len(table), len(rules))
+    covered = np.empty((len(rules), columns._words.shape[1]), dtype=np.uint64)
+    covered[:] = pack(np.ones(len(table), dtype=bool))
+    questions = [(literal.feature, t, literal) for t, rule in enumerate(rules) for literal in rule.literals]
+    questions.sort(key=lambda question: question[:2])
+    for feature, group in groupby(questions, key=lambda question: question[0]):
+        column = table.column(feature)
+        for _, t, literal in group:
+            covered[t] &= pack(literal.holds(column))
+    for bits in covered:
+        columns.append(bits)
+    return columns

@@ -1,0 +1,407 @@
+"""Exact paths of the support vector machine in its cost, its class weight and its balance.
+
+In signed form (u = y alpha) each is one ``ParametricQP`` with q = y and, with s the sample weights,
+
+    cost     t = C    y = +1: [0, C s]              y = -1: [-C s, 0]
+    weight   t = pi   y = +1: [0, 2 C (1 - pi) s]   y = -1: [-2 C pi s, 0]
+    balance  t = v    y = +1: [-C v s, C s]         y = -1: [-C s, C v s]
+
+so what is left here is input checking, where to start, which way to run, and what happens at flat ends.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_X_y
+from sklearn.utils.validation import _check_sample_weight
+
+from softmargin.expansions import Kernel
+from softmargin.paths.exact.flat_ends import flat_ends
+from softmargin.paths.exact.path import Path, TrainingRows
+from softmargin.paths.exact.pieces import AffinePiece, ParametricQP, Piece
+from softmargin.paths.exact.tracer import NoStart, Tracer
+
+__all__ = ["balance_path", "cost_path", "cost_paths", "weight_path"]
+
+Array = np.ndarray
+_GAP = 1e-6  # a relative duality gap worth a warning
+_START_WEIGHT = 0.5003247  # no ratio of small integers, so no intercept jumps there
+
+
+def cost_path(
+    X: Any,
+    y: Any,
+    *,
+    C_min: float = 0.0,
+    C_max: float = 1e4,
+    kernel: Any = None,
+    gamma: Any = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+    sample_weight: Any = None,
+    jitter: float | None = None,
+    max_events: int | None = None,
+) -> Path:
+    """Support vector machines for every cost C, exactly.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Training rows and their labels, of any two values.
+    C_min, C_max : float, default=0.0 and 1e4
+        Range of the cost; ``C_max`` may be infinite.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves; with few features no n x n matrix is made.
+    gamma, degree, coef0 :
+        Kernel parameters; ``rbf`` is ``exp(-gamma |x - x'|^2)``.
+    sample_weight : array-like of shape (n,), optional
+        Factors of the rows' costs; rows of weight zero are left out.
+    jitter : float, optional
+        Ridge on the diagonal of the training Gram matrix, relative to its mean. By default none, and 1e-8 if rounding
+        makes a smooth kernel's matrix too singular to follow (``Path.jitter`` tells).
+    max_events : int, optional
+        Cap on events, by default ``1000 + 50 n``. A path that reaches it warns and ends there.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from softmargin.paths import cost_path
+    >>> X, y = make_moons(100, noise=0.3, random_state=0)
+    >>> path = cost_path(X, y, kernel="rbf", gamma=1.0, C_max=100)
+    >>> bool(path.at(2.5).gap < 1e-7)
+    True
+    """
+    if not 0 <= C_min < C_max:
+        raise ValueError(f"C_min and C_max must satisfy 0 <= C_min < C_max; got {C_min!r} and {C_max!r}.")
+    rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
+    return _measured(_cost_path(rows, C_min, C_max, jitter, max_events))
+
+
+def cost_paths(K: Array, y: Array, weights: Array, *, C_max: float) -> Iterator[Path]:
+    """The cost paths of one Gram matrix for each row of sample ``weights``, all positive; ``y`` is -1 or +1.
+
+    The matrix is looked at once, the arrays are taken as they are and the paths are not measured, which would be most
+    of the work on small data.
+    """
+    n = len(y)
+    attempts: list[float] | None = None
+    for weight in weights:
+        rows = TrainingRows(K, Kernel("precomputed"), y, weight, np.arange(n), np.ones(n))
+        if attempts is None:
+            _check_gram(K)
+            attempts = _jitters(rows)
+        yield _cost_path(rows, 0.0, C_max, None, None, attempts)
+
+
+def _cost_path(
+    rows: TrainingRows,
+    C_min: float,
+    C_max: float,
+    jitter: float | None,
+    max_events: int | None,
+    attempts: list[float] | None = None,
+) -> Path:
+    zero = np.zeros_like(rows.weight)
+    positive = np.where(rows.y > 0, rows.weight, 0.0)
+    problem = ParametricQP(rows.y, zero, positive - rows.weight, zero, positive)
+    first = C_min if C_min > 0 else min(1e-2, 0.5 * C_max)
+
+    def trace(tracer: Tracer) -> tuple[float, ...]:
+        start = tracer.start(problem, first)
+        if tracer.is_flat(start.u):
+            tracer.pieces.append(AffinePiece(zero, start.u / first, start.b, (C_min, C_max)))
+            return ()
+        tracer.follow(problem, start, C_max)
+        if C_min < first:
+            tracer.follow(problem, start, C_min)
+        return (first,) if C_min < first else ()
+
+    return _path("C", rows, problem, trace, jitter, max_events, attempts)
+
+
+def weight_path(
+    X: Any,
+    y: Any,
+    *,
+    C: float = 1.0,
+    kernel: Any = None,
+    gamma: Any = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+    sample_weight: Any = None,
+    jitter: float | None = None,
+    max_events: int | None = None,
+) -> Path:
+    """Support vector machines for every class weight pi, exactly.
+
+    The sample weights are multiplied by ``2 (1 - pi)`` where y is the second label and by ``2 pi`` where it is the
+    first, so ``pi = 1/2`` is the plain machine; the pi at which the score of a row changes sign estimates its
+    probability of the second label.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Training rows and their labels, of any two values.
+    C : float, default=1.0
+        Weight of the sum of losses.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves; with few features no n x n matrix is made.
+    gamma, degree, coef0 :
+        Kernel parameters; ``rbf`` is ``exp(-gamma |x - x'|^2)``.
+    sample_weight : array-like of shape (n,), optional
+        Factors of the rows' costs; rows of weight zero are left out.
+    jitter : float, optional
+        Ridge on the diagonal of the training Gram matrix, relative to its mean. By default none, and 1e-8 if rounding
+        makes a smooth kernel's matrix too singular to follow (``Path.jitter`` tells).
+    max_events : int, optional
+        Cap on events, by default ``1000 + 50 n``. A path that reaches it warns and ends there.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from softmargin.paths import weight_path
+    >>> X, y = make_moons(100, noise=0.3, random_state=0)
+    >>> path = weight_path(X, y, kernel="rbf", gamma=1.0)
+    >>> path.range
+    (0.0, 1.0)
+    >>> path.decision_function(X[:2], 0.3).shape
+    (2,)
+    """
+    _check_cost(C)
+    rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
+    zero = np.zeros_like(rows.weight)
+    up = np.where(rows.y > 0, 2 * C * rows.weight, 0.0)
+    down = np.where(rows.y < 0, -2 * C * rows.weight, 0.0)
+    problem = ParametricQP(rows.y, zero, down, up, -up)
+
+    def trace(tracer: Tracer) -> tuple[float, ...]:
+        first = _START_WEIGHT
+        start = tracer.start(problem, first)
+        if tracer.is_flat(start.u):
+            low, high = flat_ends(tracer.features(), rows.y, rows.weight)
+            if high - low <= 1e-7:
+                tracer.pieces += _constant_pieces(rows, problem)
+                return ()
+            first = 0.5 * (low + high)
+            start = tracer.start(problem, first)
+        tracer.follow(problem, start, 1.0, flat_anchor=1.0)
+        tracer.follow(problem, start, 0.0, flat_anchor=0.0)
+        return (first,)
+
+    return _measured(_path("pi", rows, problem, trace, jitter, max_events))
+
+
+def balance_path(
+    X: Any,
+    y: Any,
+    *,
+    C: float = 1.0,
+    kernel: Any = None,
+    gamma: Any = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+    sample_weight: Any = None,
+    jitter: float | None = None,
+    max_events: int | None = None,
+) -> Path:
+    """Balancing support vector machines for every balance v, from the plain machine (v = 0) to v = infinity, exactly.
+
+    The loss is ``1 - u`` for margins u below 1 and ``v (u - 1)`` above. Beyond the last breakpoint nothing changes.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Training rows and their labels, of any two values.
+    C : float, default=1.0
+        Weight of the sum of losses.
+    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
+        None uses the features themselves; with few features no n x n matrix is made.
+    gamma, degree, coef0 :
+        Kernel parameters; ``rbf`` is ``exp(-gamma |x - x'|^2)``.
+    sample_weight : array-like of shape (n,), optional
+        Factors of the rows' costs; rows of weight zero are left out.
+    jitter : float, optional
+        Ridge on the diagonal of the training Gram matrix, relative to its mean. By default none, and 1e-8 if rounding
+        makes a smooth kernel's matrix too singular to follow (``Path.jitter`` tells).
+    max_events : int, optional
+        Cap on events, by default ``1000 + 50 n``. A path that reaches it warns and ends there.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import math
+    >>> from sklearn.datasets import make_moons
+    >>> from softmargin.paths import balance_path
+    >>> X, y = make_moons(100, noise=0.3, random_state=0)
+    >>> path = balance_path(X, y, C=0.5)
+    >>> path.range
+    (0.0, inf)
+    >>> bool(path.at(math.inf).objective >= path.at(1.0).objective)
+    True
+    """
+    _check_cost(C)
+    rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
+    zero = np.zeros_like(rows.weight)
+    plus, minus = np.where(rows.y > 0, C * rows.weight, 0.0), np.where(rows.y < 0, C * rows.weight, 0.0)
+    problem = ParametricQP(rows.y, -minus, -plus, plus, minus)
+
+    def trace(tracer: Tracer) -> tuple[float, ...]:
+        start = tracer.start(problem, 0.0)
+        if tracer.is_flat(start.u):
+            tracer.pieces.append(AffinePiece(start.u, zero, start.b, (0.0, np.inf)))
+        else:
+            tracer.follow(problem, start, np.inf, flat_anchor=np.inf)
+        return ()
+
+    return _measured(_path("v", rows, problem, trace, jitter, max_events))
+
+
+def _constant_pieces(rows: TrainingRows, problem: ParametricQP) -> list[Piece]:
+    """h = 0 for every pi: f is +1 up to the share of the positives and -1 from there on."""
+    total_plus, total_minus = rows.weight[rows.y > 0].sum(), rows.weight[rows.y < 0].sum()
+    turn = float(total_plus / (total_plus + total_minus))
+    lo, hi = problem.box(turn)
+    u = np.where(rows.y > 0, hi, lo)
+    return [
+        AffinePiece(np.zeros_like(u), u / turn, 1.0, (0.0, turn)),
+        AffinePiece(u / (1 - turn), -u / (1 - turn), -1.0, (turn, 1.0)),
+    ]
+
+
+def _check_cost(C: float) -> None:
+    if not (np.isfinite(C) and C > 0):
+        raise ValueError(f"C must be a positive finite number; got {C!r}.")
+
+
+def _training_rows(
+    X: Any, y: Any, sample_weight: Any, kernel: Any, gamma: Any, degree: int, coef0: float
+) -> TrainingRows:
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    rows = np.flatnonzero(weight > 0)
+    classes, codes = np.unique(y[rows], return_inverse=True)
+    if len(classes) != 2:
+        raise ValueError(f"a path needs two classes among the rows of positive weight; y has {len(classes)}.")
+    resolved = None
+    if kernel is not None:
+        resolved = Kernel.resolve(kernel, X[rows], codes, gamma=gamma, degree=degree, coef0=coef0)
+    signs, weight = np.where(codes == 1, 1.0, -1.0), weight[rows]
+    if sparse.issparse(X) or (resolved is not None and resolved.precomputed):
+        first, member = np.arange(len(rows)), np.arange(len(rows))
+    else:
+        _, first, member = np.unique(np.column_stack([signs, X[rows]]), axis=0, return_index=True, return_inverse=True)
+        member = member.reshape(-1)
+    total = np.bincount(member, weights=weight)
+    owner, share = np.full(len(y), -1), np.zeros(len(y))
+    owner[rows], share[rows] = member, weight / total[member]
+    if resolved is not None and resolved.precomputed:
+        data = X[np.ix_(rows, rows)]
+    else:
+        data = X[rows[first]]
+    return TrainingRows(data, resolved, signs[first], total, owner, share)
+
+
+def _check_gram(K: Array) -> None:
+    """Refuse matrices that cannot be a kernel: asymmetric ones, and those a sample of rows shows to be indefinite."""
+    if np.linalg.norm(K - K.T) > 1e-6 * np.linalg.norm(K):
+        raise ValueError("the kernel matrix is not symmetric; a path needs a symmetric positive semidefinite kernel.")
+    at = _sample(len(K))
+    values = np.linalg.eigvalsh(K[np.ix_(at, at)])
+    if values[0] < -1e-7 * np.abs(values).max():
+        raise ValueError(
+            f"the kernel matrix is not positive semidefinite (eigenvalue {values[0]:.3g}); use a kernel that is."
+        )
+
+
+def _sample(n: int) -> Array:
+    return np.linspace(0, n - 1, min(n, 100)).astype(int)
+
+
+def _jitters(rows: TrainingRows) -> list[float]:
+    """What to try: nothing first, unless a sample of rows shows eigenvalues fading into rounding (smooth kernels)."""
+    if rows.linear:
+        return [0.0]
+    at = _sample(len(rows.y))
+    values = np.abs(np.linalg.eigvalsh(rows.matrix[np.ix_(at, at)]))
+    fading = np.sum((values < 1e-10 * values.max()) & (values > 1e-15 * values.max()))
+    return [1e-8, 1e-7] if fading >= 5 else [0.0, 1e-8, 1e-7]
+
+
+def _path(
+    name: str,
+    rows: TrainingRows,
+    problem: ParametricQP,
+    trace: Callable[[Tracer], tuple[float, ...]],
+    jitter: float | None,
+    max_events: int | None,
+    attempts: list[float] | None = None,
+) -> Path:
+    """Trace with as little jitter as goes through; the last attempt may restart and bridge."""
+    if jitter is not None and not jitter >= 0:
+        raise ValueError(f"jitter must be nonnegative; got {jitter!r}.")
+    if max_events is not None and max_events < 1:
+        raise ValueError(f"max_events must be at least 1; got {max_events!r}.")
+    if attempts is None:
+        if not rows.linear:
+            _check_gram(rows.matrix)
+        attempts = _jitters(rows) if jitter is None else [float(jitter)]
+    for attempt in attempts:
+        last = attempt == attempts[-1]
+        tracer = Tracer(rows, attempt, max_events or 1000 + 50 * len(rows.y), 20 if last else 0)
+        try:
+            seams = trace(tracer)
+        except NoStart:
+            if last:
+                raise
+            continue
+        if tracer.status != "stalled":
+            break
+    path = Path(
+        name,
+        rows,
+        problem,
+        tracer.pieces,
+        seams=seams,
+        n_events=tracer.n_events,
+        n_bridges=tracer.n_bridges,
+        violation=tracer.violation,
+        complete=tracer.status == "finished",
+        jitter=tracer.jitter,
+    )
+    if not path.complete:
+        warnings.warn(
+            f"the path stopped after {tracer.n_events} events ({tracer.status}); it is exact for {name} in "
+            f"[{path.range[0]:.6g}, {path.range[1]:.6g}]. Raise max_events, or set jitter=1e-7.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return path
+
+
+def _measured(path: Path) -> Path:
+    """The path, with a warning if rounding made it less than exact."""
+    if (path.jitter > 0 or path.n_bridges > 0) and (gap := path.gap) > _GAP:
+        warnings.warn(
+            f"the path was traced with jitter={path.jitter:g} and {path.n_bridges} bridges; its relative duality gap "
+            f"reaches {gap:.2g}. Use a rougher kernel (a larger gamma) or a smaller C if that is too much.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return path

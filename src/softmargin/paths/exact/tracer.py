@@ -1,0 +1,206 @@
+"""From a problem to pieces of its path: an exact start, runs in both directions, restarts where the engine refuses.
+
+The start needs no accurate solver, because the engine can make any guess exact. Take sets (E, LO, HI) and a feasible
+u with those sets, choose the linear term q~ for which they are optimal (r = 0 on E, of the right sign with room to
+spare elsewhere), and follow the path of q~ + s (q - q~) from s = 0 to 1: at s = 1 the sets are optimal for q. A good
+guess needs few events, u = 0 always works.
+
+A run ends in one of four ways: at the end of the range; where h becomes constant (the solution then moves on a known
+straight line to the end); at the event cap (the verified prefix is kept); or because the sets failed their own
+optimality check, in which case the problem is solved anew slightly further on and the sliver between is bridged
+linearly and counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from softmargin._compiled.elbow import Elbow
+from softmargin.paths.exact.path import TrainingRows
+from softmargin.paths.exact.pieces import FREE, HI, LO, AffinePiece, ParametricQP, Piece, TracedPiece
+from softmargin.solvers.svm.box_qp import midpoint, solve_box_qp
+from softmargin.solvers.svm.kernel_rows import GramRows
+
+__all__ = ["NoStart", "Start", "Tracer"]
+
+_LEVEL = 1e-10  # h varying less than this (times sum|u| max K_ii) is constant
+Array = np.ndarray
+
+
+class NoStart(ValueError):
+    """No exact solution could be found to start from."""
+
+
+@dataclass
+class Start:
+    """An exact solution at ``t`` as sets and numbers."""
+
+    t: float
+    state: Array
+    elbow: Array
+    u: Array
+    b: float
+
+
+@dataclass
+class Tracer:
+    """Follows ``ParametricQP`` s over one Gram matrix (or its features, if ``linear``)."""
+
+    rows: TrainingRows
+    jitter: float
+    max_events: int
+    max_restarts: int
+    n_events: int = 0
+    n_bridges: int = 0
+    violation: float = 0.0
+    status: str = "finished"
+    pieces: list[Piece] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        X, linear = self.rows.matrix, self.rows.linear
+        self.engine = Elbow(X, linear, self.jitter)
+        self.rng = np.random.default_rng(0)  # breaks ties only; a fixed seed keeps fits reproducible
+        self._gram = GramRows(len(X), lambda at: X[at] @ X.T) if linear else GramRows.of(X)
+        self._scale = float(np.max(np.einsum("ij,ij->i", X, X) if linear else np.diagonal(X))) or 1.0
+
+    def features(self) -> Array:
+        """Points whose inner products are K, for linear programs."""
+        if self.rows.linear:
+            return self.rows.matrix
+        values, vectors = np.linalg.eigh(self.rows.matrix)
+        keep = values > 1e-10 * values[-1]
+        return vectors[:, keep] * np.sqrt(values[keep])
+
+    def is_flat(self, u: Array) -> bool:
+        """Is h = Ku constant over the training points?"""
+        return float(np.ptp(self.rows.product(u))) <= _LEVEL * self._scale * float(np.abs(u).sum())
+
+    # -- the start ------------------------------------------------------------------------------------------------
+
+    def start(self, problem: ParametricQP, t: float, guess: Array | None = None) -> Start:
+        """The exact solution at ``t``, from ``guess`` if one is given."""
+        lo, hi = problem.box(t)
+        for tol in (1e-3, 1e-6):
+            guess = solve_box_qp(self._gram, problem.q, lo, hi, start=guess, tol=tol, polish=False, max_iter=50).u
+            if self._repair(problem.q, lo, hi, guess):
+                return self._read_start(problem, t)
+        raise NoStart(
+            f"the dual could not be solved at {t:.6g}. If the kernel matrix is not positive semidefinite, use a "
+            "kernel that is; else set jitter (1e-8, say)."
+        )
+
+    def _repair(self, q: Array, lo: Array, hi: Array, guess: Array) -> bool:
+        u = np.clip(guess, lo, hi)
+        width = hi - lo
+        inside = (u - lo > 1e-7 * width) & (hi - u > 1e-7 * width)
+        nearest = np.where(u - lo <= hi - u, LO, HI).astype(np.int8)
+        zero = np.zeros_like(q)
+        self.engine.retarget(q, zero, lo, zero, hi, zero)
+        self.engine.place(nearest, np.flatnonzero(inside), u)
+        state, _ = self.engine.sets
+        u = np.where(state == LO, lo, np.where(state == HI, hi, u))
+        free = state == FREE
+        if not _balance(u, lo, hi, free):
+            return False
+        h = self.rows.product(u) + self.engine.shift * u
+        b = float(np.median((q - h)[free])) if free.any() else 0.0
+        residual = h + b - q
+        wrong = np.where(state == LO, -residual, np.where(state == HI, residual, np.abs(residual)))
+        room = (0.1 + 0.9 * self.rng.random(len(q))) * max(float(wrong.max()), 1e-9)
+        residual = np.where(state == LO, np.maximum(residual, room), np.minimum(residual, -room))
+        residual[free] = 0.0
+        start = h + b - residual
+        self.engine.retarget(start, q - start, lo, zero, hi, zero)
+        status = self.engine.run(0.0, 1.0, self._tilt(state), self.max_events, record=False)
+        self.n_events += self.engine.n_events
+        return status == "finished"
+
+    def _read_start(self, problem: ParametricQP, t: float) -> Start:
+        state, elbow = self.engine.sets
+        lo, hi = problem.box(t)
+        u = np.where(state == LO, lo, hi)
+        if len(elbow):
+            u[elbow], b = self.engine.solution(1.0)
+        else:
+            limits = problem.q - self.rows.product(u)
+            b = midpoint(
+                (float(limits[state == LO].max(initial=-np.inf)), float(limits[state == HI].min(initial=np.inf)))
+            )
+        return Start(t, state, elbow, u, b)
+
+    def _tilt(self, state: Array) -> Array:
+        """An infinitesimal change of q under which ``state`` is strictly optimal (see the engine's ties)."""
+        size = 0.5 + 0.5 * self.rng.random(len(state))
+        return np.where(state == LO, -size, np.where(state == HI, size, 0.0))
+
+    # -- the runs -------------------------------------------------------------------------------------------------
+
+    def follow(self, problem: ParametricQP, start: Start, t_end: float, *, flat_anchor: float | None = None) -> None:
+        """Add the pieces from ``start`` to ``t_end``, in either direction.
+
+        ``flat_anchor`` says what happens where h becomes constant: u shrinks linearly to zero at the anchor, or stays
+        if the anchor is infinite. None: nothing special.
+        """
+        if self.status != "finished":  # an earlier run gave up
+            return
+        direction = 1 if t_end >= start.t else -1
+        aimed = problem if direction > 0 else problem.reversed()
+        zero = np.zeros_like(problem.q)
+        for attempt in range(1 + self.max_restarts):
+            lo, hi = problem.box(start.t)
+            self.engine.retarget(aimed.q, zero, lo, zero, hi, zero)
+            self.engine.place(np.where(start.state == FREE, LO, start.state), start.elbow, start.u.copy())
+            self.engine.retarget(aimed.q, zero, aimed.lo0, aimed.lo1, aimed.hi0, aimed.hi1)
+            state, _ = self.engine.sets
+            tilt, left = self._tilt(state), self.max_events - self.n_events
+            status = self.engine.run(direction * start.t, direction * t_end, tilt, left, True, flat_anchor is not None)
+            self.n_events += self.engine.n_events
+            self.violation = max(self.violation, self.engine.violation if status != "stalled" else 0.0)
+            if self.engine.n_segments:
+                self.pieces.append(TracedPiece(aimed, direction, state, self.engine.log()))
+            reached = direction * self.engine.t
+            if status == "finished":
+                return
+            if status == "capped":
+                self.status = "capped"
+                self.pieces.append(AffinePiece(start.u, zero, start.b, (start.t, start.t)))  # known even without a run
+                return
+            if status == "flat":
+                self._append_flat(reached, t_end, flat_anchor)
+                return
+            if attempt < self.max_restarts:
+                start = self._restart(problem, start, reached, t_end, direction)
+        self.status = "stalled"
+
+    def _append_flat(self, t: float, t_end: float, anchor: float | None) -> None:
+        (u,), (b,) = self.pieces[-1].duals(np.array([t]))
+        u1 = np.zeros_like(u) if anchor is None or np.isinf(anchor) else u / (t - anchor)
+        bounds = (min(t, t_end), max(t, t_end))
+        self.pieces.append(AffinePiece(u - t * u1, u1, b, bounds))
+
+    def _restart(self, problem: ParametricQP, start: Start, t: float, t_end: float, direction: int) -> Start:
+        """Solve anew just beyond a stall at ``t`` and bridge the sliver."""
+        u, b = start.u, start.b
+        if self.engine.n_segments:
+            (u,), (b,) = self.pieces[-1].duals(np.array([t]))
+        ahead = abs(t_end - t) if np.isfinite(t_end) else max(1.0, abs(t))
+        sliver = direction * min(1e-7 * max(abs(t), 1e-3) * 4.0**self.n_bridges, 0.5 * ahead)
+        fresh = self.start(problem, t + sliver, u)
+        u1 = (fresh.u - u) / sliver
+        self.pieces.append(AffinePiece(u - t * u1, u1, 0.5 * (b + fresh.b), (min(t, fresh.t), max(t, fresh.t))))
+        self.n_bridges += 1
+        return fresh
+
+
+def _balance(u: Array, lo: Array, hi: Array, free: Array) -> bool:
+    """Move the free entries of ``u`` in place so that sum u = 0, keeping them inside; false if they have no room."""
+    excess = float(u.sum())
+    room = np.where(free, u - lo if excess > 0 else hi - u, 0.0)
+    total = float(room.sum())
+    if abs(excess) > 0.99 * total:
+        return abs(excess) <= 1e-12 * float(np.abs(u).sum())
+    if total > 0:
+        u -= excess / total * room
+    return True

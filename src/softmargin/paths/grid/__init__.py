@@ -1,0 +1,1 @@
+"""Elastic-net solutions on a grid of C, by continuation."""

@@ -1,0 +1,239 @@
+"""Elastic-net solutions of any smooth convex loss at many values of C, from the first at which a coefficient moves.
+
+With all coefficients zero the intercept alone is fitted; the slopes ``g`` of the data term there give the smallest C of
+interest in closed form, ``C_min = min_j l_j / |Phi_j'g|`` (for C = 1 in ``g``): the solution is zero up to it. The path
+runs from there to ``C_min / eps``, each value started from the one before. Without l1 cost (``l1_ratio=0``) nothing is
+ever zero; the same formula for an l1_ratio of 1e-3 then gives the first C.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_X_y
+from sklearn.utils.validation import _check_sample_weight
+
+from softmargin.expansions import Kernel, expand
+from softmargin.losses import Loss, get
+from softmargin.paths.grid.continuation import march
+from softmargin.penalties import ElasticNet
+from softmargin.problem import Problem
+from softmargin.solvers import Solution, solve
+from softmargin.solvers.ridge.line_search import center
+
+__all__ = ["MarginPath", "first_move", "margin_path"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass
+class MarginPath:
+    """Solutions at increasing values of C.
+
+    Attributes
+    ----------
+    Cs : array of shape (n_Cs,)
+        The values of C, increasing.
+    coefs : array of shape (n_Cs, n_coef)
+        Coefficients of the features, or of the kernel columns.
+    intercepts, objectives, gaps, n_iter : arrays of shape (n_Cs,)
+        The intercept, the objective, its certified relative gap and the steps taken at each value.
+    classes : array of shape (2,)
+        The labels; positive scores mean ``classes[1]``.
+    """
+
+    Cs: Array
+    coefs: Array
+    intercepts: Array
+    objectives: Array
+    gaps: Array
+    n_iter: NDArray[np.intp]
+    classes: NDArray[Any]
+    scorer: Callable[[Array], Callable[[Any], Array]] = field(repr=False)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the rows of ``X`` at every C, shape (n_rows, n_Cs)."""
+        return np.column_stack([self.scorer(b)(X) + a for b, a in zip(self.coefs, self.intercepts, strict=True)])
+
+    def at(self, C: float) -> tuple[Array, float]:
+        """Coefficients and intercept at the value of the grid nearest to ``C`` (in ratio)."""
+        nearest = int(np.argmin(np.abs(np.log(self.Cs / C))))
+        return self.coefs[nearest], float(self.intercepts[nearest])
+
+
+def first_move(problem: Problem) -> tuple[float, Solution]:
+    """The largest C whose solution is zero, for a problem with weights at C = 1, and that null solution."""
+    n, p = problem.expansion.shape
+    margins = problem.margins_of(np.zeros(n), 0.0)
+    intercept, _, term = center(problem, margins, problem.evaluate(margins))
+    pull = problem.expansion.transpose(problem.y * term.slope)
+    cost = problem.penalty.thresholds(p) if problem.penalty.l1_ratio > 0 else np.full(p, 1e-3)
+    size = -pull if problem.penalty.positive else np.abs(pull)
+    moving = (size > 0) & (cost > 0)
+    C = float(np.min(cost[moving] / size[moving], initial=np.inf))
+    null = Solution(
+        np.zeros(p), intercept, -problem.y * term.slope, term.cost, 0.0, 0, True, "duality gap", [term.cost]
+    )
+    return (C if np.isfinite(C) else 1.0), null
+
+
+def margin_path(
+    X: Any,
+    y: Any,
+    *,
+    loss: str | Loss = "logistic",
+    Cs: int | Any = 100,
+    eps: float = 1e-2,
+    l1_ratio: float = 1.0,
+    factors: Any = None,
+    positive: bool = False,
+    kernel: Any = None,
+    gamma: Any = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+    fit_intercept: bool = True,
+    sample_weight: Any = None,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+) -> MarginPath:
+    """Solve ``C sum_i s_i phi(y_i f_i) + (1 - l1_ratio)/2 |b|^2 + l1_ratio |b|_1`` at many values of C.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, p)
+    y : array-like of shape (n,)
+        Two classes, any labels.
+    loss : str or Loss, default="logistic"
+        Any smooth convex loss.
+    Cs : int or array-like, default=100
+        How many values, spaced geometrically from the largest C with all coefficients zero to ``1 / eps`` times it; or
+        the values themselves.
+    eps : float, default=1e-2
+    l1_ratio : float, default=1.0
+    factors : array-like of shape (p,), optional
+        Multipliers of the l1 cost of each coefficient.
+    positive : bool, default=False
+        Forbid negative coefficients.
+    kernel, gamma, degree, coef0
+        As in :class:`softmargin.MarginClassifier`; ``None`` means the columns of ``X`` are the features.
+    fit_intercept : bool, default=True
+    sample_weight : array-like of shape (n,), optional
+    tol : float, default=1e-6
+        The certified gap, relative to the objective, at every C.
+    max_iter : int, default=1000
+
+    Returns
+    -------
+    MarginPath
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from softmargin.paths import margin_path
+    >>> X, y = make_classification(n_samples=80, n_features=30, random_state=0)
+    >>> path = margin_path(X, y, loss="huberized_hinge", Cs=20, l1_ratio=0.9)
+    >>> path.coefs.shape
+    (20, 30)
+    >>> int((path.coefs[0] != 0).sum()), bool(path.gaps.max() <= 1e-6)
+    (0, True)
+    """
+    X, y = check_X_y(X, y, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], accept_large_sparse=False)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) != 2:
+        raise ValueError(f"margin_path needs exactly two classes in y; got {len(classes)}: {classes[:5].tolist()}.")
+    loss = get(loss) if isinstance(loss, str) else loss
+    if not (loss.convex and loss.smooth):
+        raise ValueError(f"margin_path needs a smooth convex loss; got {loss!r}. For the hinge use paths.cost_path.")
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.all():
+        rows = np.flatnonzero(weights)
+        X, codes, weights = X[rows], codes[rows], weights[rows]
+    if len(np.unique(codes)) < 2:
+        raise ValueError("sample_weight leaves rows of one class only; each class needs a row of positive weight.")
+    expansion = expand(X, None if kernel is None else _kernel(kernel, X, codes, gamma, degree, coef0))
+    penalty = ElasticNet(l1_ratio, _check_factors(factors, expansion.shape[1]), positive)
+    problem = Problem(loss, expansion, np.where(codes == 1, 1.0, -1.0), weights, penalty, fit_intercept=fit_intercept)
+    first, null = first_move(problem)
+    solutions, values = _solve_all(problem, _values(Cs, first, eps), first, null, tol, max_iter)
+    return MarginPath(
+        values,
+        np.array([s.coef for s in solutions]),
+        np.array([s.intercept for s in solutions]),
+        np.array([s.objective for s in solutions]),
+        np.array([s.gap for s in solutions]),
+        np.array([s.n_iter for s in solutions]),
+        classes,
+        expansion.scorer,
+    )
+
+
+def _solve_all(
+    problem: Problem, values: Array, first: float, null: Solution, tol: float, max_iter: int
+) -> tuple[list[Solution], Array]:
+    """Zero up to the first C, then by marching (l1 on dense columns) or one value after the other."""
+    costly = problem.penalty.thresholds(problem.expansion.shape[1]) > 0
+    zero = (values <= first * (1 + 1e-12)) & costly.all()
+    solutions = [_null_at(null, C) for C in values[zero]]
+    rest = values[~zero]
+    dense = problem.expansion.is_kernel or isinstance(getattr(problem.expansion, "X", None), np.ndarray)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        if dense and problem.penalty.l1_ratio > 0 and len(rest):
+            below = min(first, rest[0])
+            solutions += march(problem, np.append(below, rest), _null_at(null, below), tol=tol, max_iter=max_iter)[1:]
+        else:
+            start = solutions[-1] if solutions else None
+            for C in rest:
+                at = replace(problem, weights=C * problem.weights)
+                start = solve(at, start, tol=tol, max_iter=max_iter)
+                solutions.append(start)
+    failed = [(C, s.gap) for C, s in zip(values, solutions, strict=True) if not s.converged]
+    if failed:
+        warnings.warn(
+            f"margin_path missed tol={tol:g} at {len(failed)} of {len(values)} values of C, first at "
+            f"C={failed[0][0]:.3g} (gap {failed[0][1]:.2g}). Scale the features, raise max_iter or tol, "
+            "or stop at a smaller C.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    for other in caught:
+        if not issubclass(other.category, ConvergenceWarning):
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    return solutions, values
+
+
+def _null_at(null: Solution, C: float) -> Solution:
+    assert null.dual is not None
+    return replace(null, dual=C * null.dual, objective=C * null.objective, coef=null.coef.copy())
+
+
+def _values(Cs: Any, first: float, eps: float) -> Array:
+    if np.ndim(Cs) == 0:
+        if int(Cs) != Cs or Cs < 1:
+            raise ValueError(f"Cs must be a positive integer or an array of positive values; got {Cs!r}.")
+        if not 0 < eps < 1:
+            raise ValueError(f"eps must lie strictly between 0 and 1; got {eps!r}.")
+        return np.asarray(first * np.geomspace(1.0, 1.0 / eps, int(Cs)))
+    values = np.sort(np.asarray(Cs, dtype=np.float64).ravel())
+    if len(values) == 0 or not np.all(np.isfinite(values)) or values[0] <= 0:
+        raise ValueError(f"Cs must be a positive integer or an array of positive values; got {Cs!r}.")
+    return values
+
+
+def _check_factors(factors: Any, n_coef: int) -> Array | None:
+    if factors is None:
+        return None
+    factors = np.asarray(factors, dtype=np.float64)
+    if factors.shape != (n_coef,) or not np.all(np.isfinite(factors)) or np.any(factors < 0):
+        raise ValueError(f"factors must be {n_coef} finite nonnegative numbers, one per coefficient; got {factors!r}.")
+    return factors
+
+
+def _kernel(kernel: Any, X: Any, codes: Any, gamma: Any, degree: int, coef0: float) -> Kernel:
+    return Kernel.resolve(kernel, X, codes, gamma=gamma, degree=degree, coef0=coef0)

@@ -1,0 +1,228 @@
+"""Proximal Newton's method for smooth convex losses with l1 costs or sign constraints.
+
+A full pass over the data measures every coefficient's optimality condition and certifies the point. Between passes only
+a working set moves: the support and the worst violators. On it each step minimises the second-order model exactly
+(:mod:`softmargin.solvers.elastic_net.quadratic_model`), backtracks on the true objective until
+
+    F(b + t db) <= F(b) + 1e-4 t D,    D = g'd + Omega(b + db) - Omega(b),
+
+and makes the intercept optimal. Curvatures are kept above a small multiple of the loss's curvature bound, so rows on
+flat pieces (Huberised and squared hinge, tiny temperatures) never make the model degenerate; the multiple grows while
+steps have to be cut and shrinks again when they need not. Nearly kinked losses first solve smoother relatives,
+``loss.relaxations()``, each from the solution of the one before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.losses import Loss
+from softmargin.penalties import Concave
+from softmargin.problem import DataTerm, Problem
+from softmargin.solution import Solution
+from softmargin.solvers.elastic_net.certificate import Certificate, certify, violations
+from softmargin.solvers.elastic_net.quadratic_model import Columns
+from softmargin.solvers.engine import Engine
+from softmargin.solvers.ridge.line_search import center
+
+__all__ = ["PROXIMAL_NEWTON", "Iterate"]
+
+Array = NDArray[np.floating[Any]]
+
+_FLOOR = 1e-6  # least curvature, in units of the loss's bound
+_ROUGH = 1e-2  # relative gap at which a relaxation has served its purpose
+_NEARLY = 10  # times the tolerance: gaps worth a sharper look
+_ENOUGH = 0.1  # a working set is left when its violations are this fraction of what sent us there
+_FIRST_SET = 64
+_GROWTH, _GROWTH_SPARSE = 2, 4  # new columns per column of the support; sparse ones cost no Gram matrix
+_ROUNDING = 1e-14
+_PATIENCE = 3  # steps without progress beyond rounding before we give up
+
+
+@dataclass
+class Iterate:
+    """The present point, with what is known about it."""
+
+    problem: Problem
+    coef: Array
+    intercept: float
+    scores: Array
+    level: float = _FLOOR
+    history: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.cost = self.problem.penalty.thresholds(len(self.coef))
+        self.margins = self.problem.margins_of(self.scores, self.intercept)
+        self.settle(self.problem.evaluate(self.margins))
+
+    @classmethod
+    def at(cls, problem: Problem, start: Solution | None) -> Iterate:
+        """The starting point: all zero, or a solution of a nearby problem."""
+        n, p = problem.expansion.shape
+        if start is None:
+            return cls(problem, np.zeros(p), 0.0, np.zeros(n))
+        coef = np.array(start.coef, dtype=np.float64)
+        if problem.penalty.positive:
+            np.maximum(coef, 0.0, out=coef)
+        return cls(problem, coef, float(start.intercept), problem.expansion.apply(coef))
+
+    def settle(self, term: DataTerm) -> None:
+        """Accept a data term at ``margins`` and make the intercept optimal."""
+        shift, self.margins, self.term = center(self.problem, self.margins, term)
+        self.intercept += shift
+        self.g = self.problem.y * self.term.slope
+
+    def penalty(self) -> float:
+        """``Omega`` at the present point."""
+        return 0.5 * self.problem.penalty.ridge * self.square(self.coef, self.scores) + float(
+            self.cost @ np.abs(self.coef)
+        )
+
+    def square(self, coef: Array, scores: Array) -> float:
+        """``|coef|^2``, or ``coef'K coef`` given ``scores = K coef``."""
+        return float(coef @ (scores if self.problem.expansion.is_kernel else coef))
+
+    def certify(self, v: Array, sharp: bool = False) -> Certificate:
+        """How far the point is from optimal, given ``v = Phi'g``; ``sharp`` asks the loss for its conjugate."""
+        return certify(
+            self.problem,
+            loss=self.term.cost,
+            conjugate=float(self.g @ self.scores) - self.term.cost,
+            v=v,
+            coef=self.coef,
+            scores=self.scores,
+            cost=self.cost,
+            shrunk=self._conjugate if sharp and self.problem.loss.has_conjugate else None,
+        )
+
+    def _conjugate(self, c: float) -> float:
+        """The conjugate of the data term at ``c`` times the present slopes, infinite where they are not its own."""
+        weights, slope = self.problem.weights, self.term.slope
+        used = weights > 0  # a row given up has neither weight nor slope
+        if np.any(slope[~used]):
+            return np.inf
+        return float(weights[used] @ self.problem.loss.conjugate(c * slope[used] / weights[used]))
+
+    def curvatures(self) -> Array:
+        """The curvature of each row, kept above the floor."""
+        weights, bound = self.problem.weights, self.problem.loss.curvature_bound
+        if not np.isfinite(bound):
+            bound = float(np.max(self.term.curvature / weights))
+        return np.maximum(self.term.curvature, (self.level * bound) * weights)
+
+    def step(self, columns: Columns, violation: Array) -> bool:
+        """One damped proximal Newton step on the working set; did the objective decrease by more than rounding?
+
+        The line search forgives rounding: near the optimum the conditions still improve when the objective cannot.
+        """
+        index, penalty = columns.index, self.problem.penalty
+        old, cost = self.coef[index], self.cost[index]
+        model = columns.model(self.g, self.curvatures(), self.coef, self.scores)
+        target = model.minimise(old, cost, penalty.positive, violation)
+        step = target.coef - old
+        scores = columns.apply(step)
+        dmargins = self.problem.y * (scores + target.shift)
+        size = self.scores[index] if columns.is_kernel else old
+        linear = penalty.ridge * float(size @ step)
+        bend = 0.5 * penalty.ridge * float(step @ (scores[index] if columns.is_kernel else step))
+        before = float(cost @ np.abs(old))
+        slope = float(self.g @ (scores + target.shift))
+        descent = slope + linear + bend + float(cost @ np.abs(target.coef)) - before
+        noise = _ROUNDING * (abs(self.term.cost) + before)
+        t = 1.0
+        while t > 1e-15:
+            term = self.problem.evaluate(self.margins + t * dmargins)
+            change = term.cost - self.term.cost + t * linear + t * t * bend
+            change += float(cost @ np.abs(old + t * step)) - before
+            if change <= 1e-4 * t * min(descent, 0.0) + noise:
+                break
+            t *= 0.5
+        else:
+            return False
+        self.level = min(30 * self.level, 1.0) if t < 0.2 else max(self.level / (10 if t == 1 else 1), _FLOOR)
+        self.coef[index] = target.coef if t == 1 else old + t * step
+        self.scores = self.scores + t * scores
+        self.margins = self.margins + t * dmargins
+        self.intercept += t * target.shift
+        self.settle(term)
+        return change < -noise
+
+
+def _accepts(problem: Problem) -> bool:
+    loss, penalty = problem.loss, problem.penalty
+    convex = loss.convex and not isinstance(penalty, Concave)
+    return convex and loss.smooth and (penalty.l1_ratio > 0 or penalty.positive)
+
+
+def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+    n_iter = 0
+    relaxations: tuple[Loss, ...] = getattr(problem.loss, "relaxations", tuple)() if start is None else ()
+    for loss in relaxations:
+        start = _descend(problem.with_loss(loss), start, max(tol, _ROUGH), max_iter, verbose)
+        n_iter += start.n_iter
+    solution = _descend(problem, start, tol, max_iter, verbose)
+    solution.n_iter += n_iter
+    return solution
+
+
+def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+    at, columns, n_iter = Iterate.at(problem, start), None, 0
+    patience, least = _PATIENCE, np.inf
+    ridge, positive = problem.penalty.ridge, problem.penalty.positive
+    while True:
+        v = problem.expansion.transpose(at.g)
+        G = v + ridge * (at.scores if problem.expansion.is_kernel else at.coef)
+        objective, penalty = at.term.cost + at.penalty(), at.penalty()
+        certificate = at.certify(v)
+        gap = certificate.relative(objective, penalty)
+        if tol < gap <= _NEARLY * tol:
+            certificate = at.certify(v, sharp=True)
+            gap = certificate.relative(objective, penalty)
+        at.history.append(objective)
+        if verbose:
+            print(f"proximal newton step {n_iter}: objective {objective:.12g}, relative {certificate.kind} {gap:.3g}")
+        if gap <= tol or n_iter >= max_iter or patience == 0:
+            break
+        violation = violations(G, at.coef, at.cost, positive)
+        columns = _working_set(problem, at.coef, violation, columns)
+        goal = _ENOUGH * float(violation.max(initial=0.0))
+        here = violation[columns.index]
+        while n_iter < max_iter and here.max(initial=0.0) > goal and patience > 0:
+            decreased = at.step(columns, here)
+            n_iter += 1
+            if columns.is_most:
+                patience = _PATIENCE if decreased else patience - 1
+                break
+            gradient = columns.gradient(at.g, at.coef, at.scores)
+            here = violations(gradient, at.coef[columns.index], at.cost[columns.index], positive)
+            worst = float(here.max(initial=0.0))
+            patience = _PATIENCE if decreased or worst < 0.9 * least else patience - 1
+            least = min(least, worst)
+    return Solution(
+        at.coef, at.intercept, -at.g, objective, gap, n_iter, gap <= tol, certificate.kind, history=at.history
+    )
+
+
+def _working_set(problem: Problem, coef: Array, violation: Array, columns: Columns | None) -> Columns:
+    """The support and the worst violators, a few times as many as the support; the old set if it will do."""
+    support = coef != 0
+    growth = _GROWTH_SPARSE if problem.expansion.is_sparse else _GROWTH
+    room = max(_FIRST_SET, growth * int(support.sum()))
+    outside = np.flatnonzero((violation > 0) & ~support)
+    if len(outside) > room:
+        outside = outside[np.argpartition(-violation[outside], room)[:room]]
+    wanted = support.copy()
+    wanted[outside] = True
+    index = np.flatnonzero(wanted)
+    if columns is not None and wanted[columns.index].sum() == len(index):
+        return columns
+    return Columns(problem.expansion, index, problem.penalty.ridge, problem.fit_intercept)
+
+
+PROXIMAL_NEWTON = Engine(
+    "proximal_newton", "a smooth convex loss with l1_ratio > 0 or a sign constraint", _accepts, _run
+)

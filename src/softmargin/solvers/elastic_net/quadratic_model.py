@@ -1,0 +1,172 @@
+"""The second-order model of a problem on a few columns, and its exact elastic-net minimiser.
+
+At the present point the data term has slopes ``g`` and curvatures ``h`` in each score. On the columns ``M = Phi_A``
+
+    minimise over (b, a):  g'd + 1/2 d' diag(h) d + ridge/2 |b|^2 + sum_j l_j |b_j|,    d = M (b - b_0) + a
+
+(``b'K b`` in place of ``|b|^2`` for kernel columns). The intercept ``a`` is eliminated, so column means never slow the
+descent. ``GramModel`` forms ``H = M' diag(h) M`` and is preferred for dense columns unless there are many more columns
+than rows; ``ResidualModel`` never does. Sweeps find the support; on a Gram matrix the support's linear system then
+gives the rest at once: a step towards the minimiser within the orthant decreases the model up to the first sign change,
+where that coefficient is set to zero. Sweeps and such steps alternate until a full sweep certifies the point.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softmargin._compiled.descent import DenseQuadratic, GramQuadratic, SparseQuadratic, descend
+from softmargin.expansions import Expansion
+
+__all__ = ["Columns", "GramModel", "ResidualModel", "Target"]
+
+Array = NDArray[np.floating[Any]]
+
+_MOST = 10  # times the entries of a sparse set: if that is all there are, measuring all costs little more
+_GRAM_COLUMNS = 2000  # beyond this many columns a Gram matrix costs more than it saves
+_GRAM_PRECISION = 1e-2
+_RESIDUAL_PRECISION = 1e-1
+_SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
+_POLISHES = 4
+_SWEEPS = 2000
+
+
+class Target(NamedTuple):
+    """A minimiser of the model: coefficients on the columns, and the shift of the intercept."""
+
+    coef: Array
+    shift: float
+
+
+class Model(Protocol):
+    """A model that can be minimised from ``coef`` for given l1 costs."""
+
+    def minimise(self, coef: Array, cost: Array, positive: bool, violation: Array) -> Target: ...
+
+
+class Columns:
+    """The columns ``A`` of an expansion, gathered once, with everything a model of them needs."""
+
+    def __init__(self, expansion: Expansion, index: NDArray[np.intp], ridge: float, fit_intercept: bool) -> None:
+        self.index, self.ridge, self.fit_intercept = index, ridge, fit_intercept
+        self.M = gather(expansion, index)
+        self.is_kernel = expansion.is_kernel
+        self.is_most = sparse.issparse(self.M) and _MOST * self.M.nnz > expansion.X.nnz  # type: ignore[attr-defined]
+
+    def apply(self, step: Array) -> Array:
+        """``M step`` in float64."""
+        return np.asarray(self.M @ step.astype(self.M.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def transpose(self, r: Array) -> Array:
+        """``M' r`` in float64."""
+        return np.asarray(self.M.T @ r.astype(self.M.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def gradient(self, g: Array, coef: Array, scores: Array) -> Array:
+        """The derivative of the smooth part in each of these coefficients; ``scores`` is ``Phi beta``."""
+        size = scores[self.index] if self.is_kernel else coef[self.index]
+        return self.transpose(g) + self.ridge * size
+
+    def model(self, g: Array, h: Array, coef: Array, scores: Array) -> Model:
+        """The cheaper of the two forms."""
+        n, k = self.M.shape
+        if self.is_kernel or not (sparse.issparse(self.M) or k > min(2 * n, _GRAM_COLUMNS)):
+            return self.bend(h).model(1.0, float(g.sum()), self.gradient(g, coef, scores))
+        return ResidualModel(self.M, g, h, self.ridge, self.fit_intercept)
+
+    def bend(self, h: Array) -> Bend:
+        """The curvature of the data term along these columns."""
+        scaled = self.M * np.sqrt(h).astype(self.M.dtype, copy=False)[:, None]
+        H = np.ascontiguousarray(scaled.T @ scaled, dtype=np.float64)
+        metric = self.ridge * self.M[self.index] if self.is_kernel else self.ridge
+        if not self.fit_intercept:
+            return Bend(H, metric, None, 0.0)
+        moment, mass = self.transpose(h), float(h.sum())
+        raw = np.diagonal(H).copy()
+        H -= np.outer(moment, moment / mass)
+        flat = np.diagonal(H) < 1e-12 * raw
+        if flat.any():  # a constant column is the intercept itself
+            H[flat] = 0.0
+            H[:, flat] = 0.0
+        return Bend(H, metric, moment, mass)
+
+
+class Bend(NamedTuple):
+    """The Hessian ``M' diag(h) M`` with the intercept eliminated, the ridge's part, ``M'h`` and ``sum h``."""
+
+    data: Array
+    ridge: Array | float
+    moment: Array | None
+    mass: float
+
+    def model(self, C: float, drift: float, gradient: Array) -> GramModel:
+        """The model whose curvatures are ``C`` times those seen here, at a point with ``sum g = drift``."""
+        H = C * self.data
+        if np.ndim(self.ridge) == 0:
+            H.flat[:: len(H) + 1] += self.ridge
+        else:
+            H += self.ridge
+        if self.moment is None:
+            return GramModel(H, gradient, None, 0.0, 0.0)
+        return GramModel(H, gradient - self.moment * (drift / self.mass), self.moment, drift / C, self.mass)
+
+
+class GramModel:
+    """The model by its Hessian and its gradient at the point where it was made."""
+
+    def __init__(self, H: Array, gradient: Array, moment: Array | None, drift: float, mass: float) -> None:
+        self.H, self.gradient, self.moment = H, gradient, moment
+        self.drift, self.mass = drift, mass
+
+    def minimise(self, coef: Array, cost: Array, positive: bool, violation: Array) -> Target:
+        """Minimise from ``coef``, whose optimality conditions are violated by ``violation``."""
+        b, gradient = coef.copy(), self.gradient.copy()
+        quadratic = GramQuadratic(self.H, gradient, b)
+        tolerance = _tolerance(violation, np.diagonal(self.H), _GRAM_PRECISION)
+        sweeps, certified = 0, False
+        patience = max(2, int(_SWEEPS_PER_POLISH * len(b)))
+        while not certified and sweeps < _SWEEPS:
+            done, certified = descend(quadratic, cost, positive, tolerance, patience)
+            sweeps += done
+            for _ in range(0 if certified else _POLISHES):
+                if quadratic.polish(cost):
+                    break
+        shift = 0.0
+        if self.moment is not None:
+            shift = -(self.drift + float(self.moment @ (b - coef))) / self.mass
+        return Target(b, shift)
+
+
+class ResidualModel:
+    """The model by its columns, for sparse columns and for more columns than a Gram matrix is good for."""
+
+    def __init__(self, M: Any, g: Array, h: Array, ridge: float, fit_intercept: bool) -> None:
+        self.M, self.g, self.h, self.ridge, self.fit_intercept = M, g, h, ridge, fit_intercept
+
+    def minimise(self, coef: Array, cost: Array, positive: bool, violation: Array) -> Target:
+        """Minimise from ``coef``, whose optimality conditions are violated by ``violation``."""
+        form = SparseQuadratic if sparse.issparse(self.M) else DenseQuadratic
+        b = coef.copy()
+        quadratic = form(self.M, self.g, self.h, b, self.ridge, self.fit_intercept)
+        tolerance = _tolerance(violation, quadratic.curvatures, _RESIDUAL_PRECISION)
+        descend(quadratic, cost, positive, tolerance, _SWEEPS)
+        return Target(b, quadratic.intercept)
+
+
+def _tolerance(violation: Array, curvatures: Array, precision: float) -> float:
+    """Inner work tied to outer need: the descent stops once conditions hold ``precision`` times better than now."""
+    curved = curvatures > 0
+    return float(precision**2 * np.max(violation[curved] ** 2 / curvatures[curved], initial=0.0))
+
+
+def gather(expansion: Any, index: NDArray[np.intp]) -> Any:
+    """The columns ``index`` of an expansion: Fortran order if dense, CSC if sparse, no copy of all of them."""
+    whole = len(index) == expansion.shape[1]
+    if expansion.is_kernel:
+        return np.asfortranarray(expansion.K if whole else expansion.K[:, index])
+    if sparse.issparse(expansion.X):
+        return expansion.by_column if whole else expansion.by_column[:, index]
+    return np.asfortranarray(expansion.X if whole else expansion.X[:, index])

@@ -1,0 +1,1 @@
+"""Several classes at once: k score functions that sum to zero, fitted together."""

@@ -1,0 +1,1 @@
+"""Nonconvex losses: bound by a convex loss that touches, minimise the bound, repeat."""

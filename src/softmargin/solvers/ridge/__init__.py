@@ -1,0 +1,1 @@
+"""Smooth convex losses with a ridge penalty: Newton's method and what makes its steps cheap."""

@@ -1,0 +1,95 @@
+"""Steps that read tall data once: from the solution of a sample of rows to the certified solution of all.
+
+Where rows abound, a Newton step costs what reading the data costs, not what solving a ``p x p`` system costs. The
+Hessian of a sample of ``m`` rows is that of all rows up to ``sqrt(p / m)``, so its inverse turns the residual of all
+rows into a step that leaves a few per cent of the error, and :class:`Secant` learns what the sample did not know. A
+whole step is right unless the slope along it says otherwise; then, or when the gap falls slowly, the method of
+:mod:`softmargin.solvers.ridge.newton` takes over.
+
+Certificate. The slopes at any margins ``v`` with ``1'g(v) = 0`` are a point of the dual, ``duality gap =
+|ridge beta + Phi'g(v)|^2 / (2 ridge) + sum_i D_i`` with ``D = phi(u) - phi(v) - phi'(v) (u - v)``, weighted, never
+negative. The intercept being nearly right, shifting the margins of a few rows makes the sum vanish, and the data are
+not read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.problem import DataTerm
+from softmargin.solution import Solution
+from softmargin.solvers.ridge.line_search import center
+from softmargin.solvers.ridge.quasi_newton import Secant, Sweep
+
+__all__ = ["balanced_gap", "certified", "glide"]
+
+Array = NDArray[np.floating[Any]]
+T = TypeVar("T")
+
+_MOST_STEPS = 8
+_FLAT = 0.3  # a whole step is kept where the slope at its end is at most this fraction of the slope at its start
+_SLOW = 0.2  # a gap that is not brought below this fraction by a step asks for a new Hessian
+_FEW = 4096  # rows that make up for an intercept that is nearly right
+
+
+def glide(
+    here: Sweep, model: Secant, total: float, target: float, judge: Callable[[Sweep], T | None]
+) -> tuple[T | None, Sweep]:
+    """From a place near the solution, with a nearly right Hessian of total curvature ``total``, to the solution.
+
+    Whether a place whose gap is nearly ``target`` is the solution, and what to make of it, is for ``judge`` to say.
+    None is returned, with a better start, where steps disappoint.
+    """
+    gap = _gap(here, total)
+    for _ in range(_MOST_STEPS):
+        found = judge(here) if gap <= target else None
+        if found is not None:
+            return found, here
+        step = -model(here.residual)
+        there = here.moved(step)
+        slope, last_gap, gap = float(step @ here.residual), gap, _gap(there, total)
+        if not (gap <= _SLOW * last_gap and abs(float(step @ there.residual)) <= -_FLAT * slope):
+            break
+        model.learn(here, there)
+        here = there
+    return None, here
+
+
+def _gap(here: Sweep, total: float) -> float:
+    """Nearly the duality gap."""
+    residual = here.residual[:-1]
+    return float(residual @ residual) / (2 * here.problem.penalty.ridge) + float(here.residual[-1]) ** 2 / (2 * total)
+
+
+def certified(here: Sweep, tol: float) -> Solution | None:
+    """A place as a solution with its duality gap, if that is small."""
+    objective = here.objective
+    gap, g = balanced_gap(here)
+    gap /= max(abs(objective), here.penalty)
+    if gap > tol:
+        return None
+    return Solution(here.coef, here.intercept, -g, objective, gap, here.number, True, history=[objective])
+
+
+def balanced_gap(here: Sweep) -> tuple[float, Array]:
+    """Make the responses sum to zero by moving the margins of a few rows; the duality gap and the responses then."""
+    residual, g, apart, problem = here.residual[:-1], here.g, 0.0, here.problem
+    if problem.fit_intercept:
+        rows = np.linspace(0, len(g) - 1, min(_FEW, len(g))).astype(np.intp)
+        few = problem.take(rows, np.ones(len(rows)))
+        # what the other rows sum to, as a tilt of these: balancing them balances all
+        rest = (float(here.residual[-1]) - float(g[rows].sum())) / len(rows)
+        few = replace(few, tilt=few.y * rest + (0.0 if few.tilt is None else few.tilt))
+        u = here.margins[rows]
+        _, v, term = center(few, u, DataTerm(few, u))
+        change = few.y * term.slope - rest - g[rows]
+        g = g.copy()
+        g[rows] += change
+        residual = residual + few.expansion.transpose(change)
+        apart = max(few.cost(u) - term.cost - float(term.slope @ (u - v)), 0.0)
+    return float(residual @ residual) / (2 * problem.penalty.ridge) + apart, g

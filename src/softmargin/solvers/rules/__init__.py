@@ -1,0 +1,1 @@
+"""Boosting over rules: search, leverage, prune."""

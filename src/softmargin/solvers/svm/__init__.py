@@ -1,0 +1,1 @@
+"""Losses with one corner: box QPs for kernels, sifting and an interior point for linear features."""

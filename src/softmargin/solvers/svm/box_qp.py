@@ -1,0 +1,333 @@
+"""The box QP behind every kinked loss with a kernel: working sets outside, pair steps inside, an exact finish.
+
+    minimise  1/2 u'Ku - q'u   subject to  lo <= u <= hi,  sum u = 0 (with an intercept)
+
+``u = y alpha`` are signed multipliers, the score is ``f = Ku + b`` and ``G = Ku - q``. The intercept is optimal
+exactly in ``[max{-G_i : u_i < hi_i}, min{-G_i : u_i > lo_i}]``; its midpoint is used (the finite end if only one is
+finite), which keeps label-swap symmetry. Points within 1e-9 of their box's width of a bound are put on it first:
+otherwise an arbitrary point of that interval would be returned and signs of scores near zero would be noise.
+
+Outside, the points that violate optimality most form a working set whose matrix fits in cache; inside, compiled pair
+steps solve it; the gradient then moves by one product with the changed rows. Small problems, and all problems with a
+tight ``tol``, are finished by solving the equations of the free points directly, which gives full accuracy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
+
+from softmargin._compiled.boxqp import descend, descend_pairs, intercept_ends, snap, worst_slope
+from softmargin.solvers.svm.kernel_rows import FeatureRows, GramRows
+
+__all__ = [
+    "BoxSolution",
+    "box_report",
+    "feasible_start",
+    "finish_box_qp",
+    "intercept_interval",
+    "midpoint",
+    "solve_box_qp",
+]
+
+Array = NDArray[np.floating[Any]]
+
+WORKING_SET = 256
+ENTERING = 64  # most violating risers, and as many fallers, that enter per round
+EXACT_ROWS = 1000  # up to here the optimum is refined to the last digits whatever the tolerance
+FREE_LIMIT = 3000  # free points beyond which their equations are not solved directly
+FREE_STEPS = 100  # bounds met on the way to the solution of those equations
+SNAP = 1e-9
+_TINY = float(np.finfo(np.float64).tiny)
+STEPS_PER_ROUND = 100_000
+STEPS_COUNTED = 2_000  # pair steps that count as another working set
+
+
+@dataclass
+class BoxSolution:
+    """The optimum: multipliers, gradient ``Ku - q``, the interval of optimal intercepts and the certificates.
+
+    ``violation`` is the largest KKT violation in units of the score; ``gap`` the duality gap relative to the primal
+    objective (inf when an infinite bound makes the primal infeasible at this accuracy). ``value`` is the dual
+    objective ``1/2 u'Ku - q'u``, ``primal`` the cost ``1/2 u'Ku + sum max{v (q - f)}``.
+    """
+
+    u: Array
+    gradient: Array
+    interval: tuple[float, float]
+    intercept: float
+    value: float
+    primal: float
+    gap: float
+    violation: float
+    n_iter: int
+    converged: bool
+
+
+def solve_box_qp(
+    K: Any,
+    q: Array,
+    lo: Array,
+    hi: Array,
+    *,
+    intercept: bool = True,
+    start: Array | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    polish: bool | None = None,
+) -> BoxSolution:
+    """Solve the box QP.
+
+    Parameters
+    ----------
+    K : array of shape (n, n) or GramRows
+        Positive semidefinite matrix, or its rows on demand.
+    q, lo, hi : arrays of shape (n,)
+        Linear term and bounds; bounds may be infinite.
+    intercept : bool
+        Whether ``sum u = 0`` is imposed.
+    start : array of shape (n,), optional
+        Warm start; it is clipped to the box and its sum repaired.
+    tol : float
+        Largest KKT violation accepted, in units of the score.
+    max_iter : int
+        Cap on working sets.
+    polish : bool, optional
+        Finish by solving the equations of the free points; by default when n or ``tol`` is small.
+    """
+    rows = K if isinstance(K, GramRows | FeatureRows) else GramRows.of(np.asarray(K))
+    q, lo, hi = (np.ascontiguousarray(v, dtype=np.float64) for v in (q, lo, hi))
+    u = feasible_start(start, lo, hi, intercept)
+    G = _gradient(rows, u, q)
+    if polish is None:
+        polish = len(q) <= EXACT_ROWS or tol < 1e-5
+    target = max(tol, 1e-4) if polish else tol
+    n_iter = _rounds(rows, u, G, lo, hi, intercept, target, max_iter)
+    return finish_box_qp(
+        rows, q, lo, hi, u=u, G=G, intercept=intercept, tol=tol, max_iter=max_iter, n_iter=n_iter, polish=polish
+    )
+
+
+def finish_box_qp(
+    rows: GramRows | FeatureRows,
+    q: Array,
+    lo: Array,
+    hi: Array,
+    *,
+    u: Array,
+    G: Array | None = None,
+    intercept: bool,
+    tol: float,
+    max_iter: int,
+    n_iter: int = 0,
+    polish: bool = True,
+) -> BoxSolution:
+    """From a nearly optimal ``u`` to the optimum: exact bounds, equations of the free points, more rounds if needed."""
+    finest = min(tol, 1e-10) if len(q) <= EXACT_ROWS or tol < 1e-5 else tol
+    target, violation = tol, np.inf
+    while True:
+        snap(u, lo, hi, SNAP)
+        if G is None or polish:  # what many updates have added up is not accurate enough to refine
+            G = _gradient(rows, u, q)
+        if polish:
+            _solve_free_points(rows, u, G, lo, hi, intercept)
+        best, violation = violation, _violation(u, G, lo, hi, intercept)
+        # Beyond tol, accuracy is a gift: stop when another digit does not come for a little more work.
+        if violation <= finest or n_iter >= max_iter or target <= 1e-12 or (violation <= tol and violation > best / 2):
+            break
+        target = min(target, violation) / 10
+        n_iter += _rounds(rows, u, G, lo, hi, intercept, target, max_iter - n_iter)
+    return box_report(u, G, q, lo, hi, intercept, n_iter, tol)
+
+
+def feasible_start(start: Array | None, lo: Array, hi: Array, intercept: bool) -> Array:
+    """``start`` (zero if None) clipped to the box, its sum brought to zero by moving free points first."""
+    if np.any(lo > hi) or (intercept and (lo.sum() > 0 or hi.sum() < 0)):
+        raise ValueError("the box QP has no feasible point: need lo <= hi and sum(lo) <= 0 <= sum(hi).")
+    u = np.zeros_like(lo) if start is None else np.array(start, dtype=np.float64)
+    np.clip(u, lo, hi, out=u)
+    if not intercept:
+        return u
+    for free_only in (True, False):
+        excess = u.sum()
+        if excess == 0:
+            break
+        room = u - lo if excess > 0 else hi - u
+        if free_only:
+            room = np.where((u > lo) & (u < hi), room, 0.0)
+        if np.isinf(room).any():
+            share = np.isinf(room) / np.isinf(room).sum()
+            u -= share * excess
+        elif room.sum() > 0:
+            u -= room * (np.sign(excess) * min(1.0, abs(excess) / room.sum()))
+            u = np.clip(u, lo, hi)
+    return u
+
+
+def intercept_interval(u: Array, G: Array, lo: Array, hi: Array) -> tuple[float, float]:
+    """``(m, M)``: every intercept between is optimal; ``m > M`` by the KKT violation."""
+    m, M = intercept_ends(u, G, lo, hi)
+    return m, M
+
+
+def midpoint(interval: tuple[float, float]) -> float:
+    """The middle of an interval, its finite end if only one is finite, 0 if none is."""
+    finite = [end for end in interval if np.isfinite(end)]
+    return sum(finite) / len(finite) if finite else 0.0
+
+
+def _gradient(rows: GramRows | FeatureRows, u: Array, q: Array) -> Array:
+    G = -q
+    support = np.flatnonzero(u)
+    rows.add(support, u[support], G)
+    return G
+
+
+def _violation(u: Array, G: Array, lo: Array, hi: Array, intercept: bool) -> float:
+    if intercept:
+        m, M = intercept_interval(u, G, lo, hi)
+        return max(0.0, m - M) if isfinite(m) and isfinite(M) else 0.0
+    return float(worst_slope(u, G, lo, hi))
+
+
+def _rounds(
+    rows: GramRows | FeatureRows, u: Array, G: Array, lo: Array, hi: Array, intercept: bool, tol: float, max_rounds: int
+) -> int:
+    """Working sets until the violation is at most ``tol``; ``u`` and ``G`` change in place; returns their number."""
+    solve = descend_pairs if intercept else descend
+    if rows.whole is not None and len(u) <= 2 * WORKING_SET:  # one working set, and no copies
+        return _one_set(rows.whole, u, G, lo, hi, solve, tol, max_rounds)
+    previous = np.empty(0, dtype=np.int64)
+    done = 0
+    while done < max_rounds:
+        violation = _violation(u, G, lo, hi, intercept)
+        if violation <= tol:
+            return done
+        chosen = _working_set(u, G, lo, hi, intercept, previous)
+        old, inner, g = u[chosen], u[chosen], G[chosen]
+        aim = max(tol / 2, violation / 20)
+        steps, _ = solve(rows.block(chosen), g, inner, lo[chosen], hi[chosen], aim, STEPS_PER_ROUND)
+        done += max(1, steps // STEPS_COUNTED)
+        changed = np.flatnonzero(inner != old)
+        if len(changed) == 0:
+            break
+        u[chosen] = inner
+        rows.add(chosen[changed], (inner - old)[changed], G)
+        previous = chosen
+    return done
+
+
+def _one_set(K: Array, u: Array, G: Array, lo: Array, hi: Array, solve: Any, tol: float, max_rounds: int) -> int:
+    done, steps, left = 0, 1, np.inf
+    while done < max_rounds and left > tol and steps > 0:
+        steps, left = solve(K, G, u, lo, hi, tol, min(STEPS_PER_ROUND, STEPS_COUNTED * (max_rounds - done)))
+        done += -(-steps // STEPS_COUNTED)
+    return done
+
+
+def _working_set(u: Array, G: Array, lo: Array, hi: Array, intercept: bool, previous: NDArray[np.int64]) -> Any:
+    """The most violating points, filled up with points of the last set, free ones first."""
+    n = len(u)
+    if n <= 2 * WORKING_SET:
+        return np.arange(n)
+    rise = np.where(u < hi, -G, -np.inf)
+    fall = np.where(u > lo, G, -np.inf)
+    first = np.argpartition(rise, n - ENTERING)[-ENTERING:]
+    second = np.argpartition(fall, n - ENTERING)[-ENTERING:]
+    if intercept:  # a riser violates against the best faller, and the other way round
+        first, second = first[rise[first] > -fall[second].max()], second[-fall[second] < rise[first].max()]
+    else:
+        first, second = first[rise[first] > 0], second[fall[second] > 0]
+    chosen = np.zeros(n, dtype=bool)
+    chosen[first] = chosen[second] = True
+    kept = previous[~chosen[previous]]
+    free = (u[kept] > lo[kept]) & (u[kept] < hi[kept])
+    kept = np.concatenate([kept[free], kept[~free]])
+    chosen[kept[: WORKING_SET - np.count_nonzero(chosen)]] = True
+    return np.flatnonzero(chosen)
+
+
+def _solve_free_points(rows: GramRows | FeatureRows, u: Array, G: Array, lo: Array, hi: Array, intercept: bool) -> None:
+    """Move the free points to where their gradients are equal, stopping at bounds (a primal active-set step).
+
+    A tiny ridge makes the equations solvable when rows are dependent: each solve is then a proximal-point step, which
+    changes the score by nothing that matters and moves along flat directions without harm.
+    """
+    free = np.flatnonzero((u > lo) & (u < hi))
+    if len(free) == 0 or len(free) > FREE_LIMIT:
+        return
+    K, g, v = rows.block(free), G[free], u[free]
+    low, high = lo[free], hi[free]
+    others = float(u.sum() - v.sum())
+    for _ in range(FREE_STEPS):
+        still = np.flatnonzero((v > low) & (v < high))
+        if len(still) == 0:
+            break
+        step = _equality_step(K[np.ix_(still, still)], g[still], others + float(v.sum()) if intercept else None)
+        if step is None:
+            break
+        here, bound = v[still], np.where(step > 0, high[still], low[still])
+        room = np.full_like(step, np.inf)
+        np.divide(bound - here, step, out=room, where=step != 0)
+        length = min(1.0, float(room.min()))
+        new = v.copy()
+        new[still] = np.where(room <= length, bound, np.clip(here + length * step, low[still], high[still]))
+        snap(new, low, high, SNAP)
+        change, v = new - v, new
+        if length == 1.0:
+            break
+        g += K @ change
+    rows.add(free, v - u[free], G)
+    u[free] = v
+
+
+def _equality_step(K: Array, G: Array, total: float | None) -> Array | None:
+    """The step to the minimum over the free points; ``total`` is the sum to take away, None if there is no sum."""
+    m = len(K)
+    size = float(K.trace()) / m
+    if not size > 0:
+        return None
+    K.flat[:: m + 1] += 1e-12 * size
+    sides = np.ones((2, m))
+    np.negative(G, out=sides[0])
+    if total is not None:
+        K += size  # adds size * (sum of step)^2 / 2, which the constraint makes a constant
+    # called directly: for few free points the checks of scipy.linalg would take most of the time
+    _, answer, info = dposv(K.T, sides.T, overwrite_a=True, overwrite_b=True)
+    if info != 0:
+        return None
+    step, drift = answer[:, 0], answer[:, 1]
+    return step if total is None else step + (-total - step.sum()) / drift.sum() * drift
+
+
+def box_report(
+    u: Array,
+    G: Array,
+    q: Array,
+    lo: Array,
+    hi: Array,
+    intercept: bool,
+    n_iter: int,
+    tol: float,
+    known: tuple[float, float] | None = None,
+) -> BoxSolution:
+    """The certificates of ``u`` and ``G = f - b - q``; ``known``: ``|h|^2 / 2`` and the dual value, if apart."""
+    violation = _violation(u, G, lo, hi, intercept)
+    interval = intercept_interval(u, G, lo, hi) if intercept else (0.0, 0.0)
+    b = midpoint(interval)
+    residual = -G - b  # q - f
+    dual_cost = np.zeros_like(residual)  # an infinite bound costs nothing at a zero residual
+    np.multiply(np.where(residual > 0, hi, lo), residual, out=dual_cost, where=residual != 0)
+    half_norm, value = known or (0.5 * float(u @ (G + q)), 0.5 * float(u @ (G - q)))
+    primal = half_norm + float(dual_cost.sum())
+    reach = hi - lo
+    reach[np.isinf(reach)] = 0.0
+    scale = max(abs(primal), abs(value), 1e-6 * float(reach @ np.abs(q)), _TINY)
+    gap = (primal + value) / scale
+    ends = (min(interval), max(interval))
+    return BoxSolution(u, G, ends, b, value, primal, max(0.0, float(gap)), violation, n_iter, violation <= tol)

@@ -1,0 +1,139 @@
+"""Losses with one corner as box QPs: hinge, balanced hinge, their weighted, tilted and offset versions.
+
+With slopes ``left < right`` at the corner ``at``, weight ``w`` and tilt ``t``, the cost of a row is
+``max{-a (u - at) : a in [-(w right + t), -(w left + t)]}`` plus a constant. In signed multipliers ``v = y a`` the whole
+problem is the box QP with linear term ``q = y at - offset``, so a new loss of this shape, a class weight or a step of
+a difference-of-convex method only changes the box. Kernels solve it by working sets, features without an n x n matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.expansions import Expansion, KernelColumns
+from softmargin.problem import Problem
+from softmargin.solution import Solution
+from softmargin.solvers.engine import Engine
+from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxSolution, solve_box_qp
+from softmargin.solvers.svm.kernel_rows import GramRows
+from softmargin.solvers.svm.linear import GRAM_ROWS, is_stiff, solve_linear_hinge
+
+__all__ = ["BOX_QP", "KinkedFamily", "SignedBox", "kinked_solution", "signed_box"]
+
+Array = NDArray[np.floating[Any]]
+
+_COARSE = 1e-3  # KKT violation first asked for, in units of the score
+_FINE = 1e-9
+
+
+class SignedBox(NamedTuple):
+    """The box QP of a kinked problem; its objective is that of the problem less ``constant``."""
+
+    q: Array
+    lo: Array
+    hi: Array
+    constant: float
+
+
+def signed_box(problem: Problem) -> SignedBox:
+    """Linear term, box and constant of a problem whose loss has one corner."""
+    kink, y = problem.loss.kink, problem.y
+    assert kink is not None
+    tilt = np.zeros_like(problem.weights) if problem.tilt is None else problem.tilt
+    low = -problem.weights * kink.right_slope - tilt
+    high = -problem.weights * kink.left_slope - tilt
+    q = y * kink.at if problem.offset is None else y * kink.at - problem.offset
+    base = float(problem.loss.value(kink.at))
+    constant = base * float(problem.weights.sum()) + kink.at * float(tilt.sum())
+    return SignedBox(q, np.where(y > 0, low, -high) + 0.0, np.where(y > 0, high, -low) + 0.0, constant)
+
+
+class KinkedFamily:
+    """Box QPs that share an expansion: one store of kernel rows serves every weight, box and warm start.
+
+    ``largest`` bounds the multipliers and ``tol`` the KKT violation; together they decide the precision of the rows.
+    """
+
+    def __init__(
+        self, expansion: Expansion, *, intercept: bool, largest: float, tol: float, max_iter: int = 10_000
+    ) -> None:
+        self.expansion, self.intercept, self.tol, self.max_iter = expansion, intercept, tol, max_iter
+        self.rows = _kernel_rows(expansion, largest, tol) if isinstance(expansion, KernelColumns) else None
+        n, p = expansion.shape
+        if self.rows is None and (n <= EXACT_ROWS or (n <= GRAM_ROWS and n < 2 * p)):
+            self.rows = GramRows.of(expansion.outer())
+
+    def solve(self, q: Array, lo: Array, hi: Array, start: Array | None = None) -> tuple[BoxSolution, Array]:
+        """The solution of one box QP and its coefficients in the expansion."""
+        if self.rows is None or (not self.expansion.is_kernel and is_stiff(self.expansion, lo, hi)):
+            return solve_linear_hinge(
+                self.expansion, q, lo, hi, intercept=self.intercept, start=start, tol=self.tol, max_iter=self.max_iter
+            )
+        found = solve_box_qp(
+            self.rows, q, lo, hi, intercept=self.intercept, start=start, tol=self.tol, max_iter=self.max_iter
+        )
+        return found, found.u if self.expansion.is_kernel else self.expansion.transpose(found.u)
+
+
+def _kernel_rows(expansion: KernelColumns, largest: float, violation: float) -> GramRows:
+    """The kernel's rows: all at once where few, else on demand, in single precision where the accuracy allows."""
+    n = expansion.shape[0]
+    if n <= EXACT_ROWS or expansion.has_matrix:
+        return GramRows.of(expansion.K)
+    rounding = 2e-7 * np.sqrt(n) * largest
+    dtype = np.float32 if expansion.dtype == np.float32 or rounding <= 0.05 * violation else np.float64
+    return GramRows(n, expansion.source(dtype), dtype=dtype)
+
+
+def _accepts(problem: Problem) -> bool:
+    penalty = problem.penalty
+    return problem.loss.convex and problem.loss.kink is not None and penalty.l1_ratio == 0 and not penalty.positive
+
+
+def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+    box = signed_box(problem)
+    violation, n_iter = _COARSE, 0
+    u = None if start is None else start.dual
+    largest = max(np.abs(end[np.isfinite(end)]).max(initial=0.0) for end in (box.lo, box.hi))
+    while True:
+        family = KinkedFamily(
+            problem.expansion, intercept=problem.fit_intercept, largest=largest, tol=violation, max_iter=max_iter
+        )
+        found, coef = family.solve(box.q, box.lo, box.hi, u)
+        n_iter += found.n_iter
+        if verbose:
+            print(f"box QP: violation {found.violation:.2e}, relative gap {found.gap:.2e}, {n_iter} steps")
+        solution = kinked_solution(problem, box, found, coef, n_iter, tol)
+        if solution.converged or n_iter >= max_iter or violation <= _FINE:
+            return solution
+        u, violation = found.u, min(violation, max(found.violation, _FINE)) / 10
+
+
+def kinked_solution(
+    problem: Problem, box: SignedBox, found: BoxSolution, coef: Array, n_iter: int, tol: float
+) -> Solution:
+    """The solution of a problem from that of its box QP."""
+    bounded = bool(np.isfinite(box.lo).all() and np.isfinite(box.hi).all())
+    gap = found.gap if bounded else found.violation  # beyond an infinite slope the primal cost is infinite
+    objective = (found.primal if bounded else -found.value) + box.constant
+    interval = found.interval if problem.fit_intercept else None
+    return Solution(
+        coef=coef,
+        intercept=found.intercept,
+        dual=found.u,
+        objective=objective,
+        gap=gap,
+        n_iter=max(n_iter, 1),
+        converged=gap <= tol,
+        certificate="duality gap" if bounded else "KKT violation",
+        history=[objective],
+        intercept_interval=interval,
+    )
+
+
+BOX_QP = Engine(
+    "box_qp", "a convex loss with one corner (hinge, balanced hinge), l1_ratio=0 and free signs", _accepts, _run
+)
