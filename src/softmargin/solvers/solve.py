@@ -6,6 +6,7 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
+from softmargin._threads import one_blas_thread
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
@@ -33,7 +34,8 @@ def solve(
     name, or an engine made elsewhere.
     """
     engine = _choose(problem, solver)
-    solution = engine.run(problem, start, tol, max_iter, verbose)
+    with one_blas_thread(*problem.expansion.shape):
+        solution = engine.run(problem, start, tol, max_iter, verbose)
     if not solution.converged:
         warnings.warn(
             f"{engine.name} stopped after {solution.n_iter} steps at a relative {solution.certificate} of "

@@ -21,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from softmargin._threads import one_blas_thread
 from softmargin.expansions import Kernel
 from softmargin.probability import couple, two_columns
 
@@ -107,11 +108,12 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
         self._check_parameters()
         data = self._training_set(X, y, sample_weight)
-        data.shared = self._prepare(data)
-        if len(self.classes_) == 2:
-            self._fit_binary(data, data.signs())
-        else:
-            self._fit_many(data)
+        with one_blas_thread(*self._matrix_shape(data)):
+            data.shared = self._prepare(data)
+            if len(self.classes_) == 2:
+                self._fit_binary(data, data.signs())
+            else:
+                self._fit_many(data)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -170,6 +172,13 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
             totals = np.bincount(codes, weights=counts)
             return totals.sum() / (len(totals) * totals)
         return compute_class_weight(chosen, classes=self.classes_, y=self.classes_[codes])
+
+    def _matrix_shape(self, data: TrainingSet) -> tuple[int, int]:
+        """The size of the matrix a fit computes with: features, kernel or landmarks."""
+        n, p = data.X.shape
+        if getattr(self, "kernel", None) is None:
+            return n, p
+        return n, getattr(self, "n_components", None) or n
 
     def _take_rows(self, X: Any, rows: np.ndarray) -> Any:
         if getattr(self, "kernel", None) == "precomputed" and X.shape[0] == X.shape[1]:

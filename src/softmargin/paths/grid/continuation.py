@@ -21,13 +21,12 @@ Where a step does not converge (vanishing curvature, huge steps) the damped meth
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
+from softmargin._threads import one_blas_thread
 from softmargin.problem import Problem
 from softmargin.solvers import Solution, solve
 from softmargin.solvers.elastic_net.certificate import certify, violations
@@ -289,10 +288,5 @@ class March:
 
 def march(problem: Problem, Cs: Array, start: Solution, *, tol: float, max_iter: int) -> list[Solution]:
     """Solutions of ``problem`` (weights at C = 1) at the increasing values ``Cs``, given the one at ``Cs[0]``."""
-    with _one_thread().limit(limits=1, user_api="blas"):  # many small products: more threads only wait for each other
+    with one_blas_thread():  # many small products: more threads only wait for each other
         return March(problem, Cs, tol, max_iter).run(start)
-
-
-@cache
-def _one_thread() -> ThreadpoolController:
-    return ThreadpoolController()
