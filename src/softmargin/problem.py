@@ -4,6 +4,9 @@
 
 with weights ``w_i = C s_i``, tilts ``t_i`` (the linear part of a majoriser, absolute: already multiplied by weights),
 offsets ``o_i`` and an unpenalised intercept ``b``. It knows how to measure itself; solvers decide how to move.
+
+Labels, weights, tilts and offsets are vectors over the rows of the expansion (``vectors``). Solvers that keep margins
+use them as arrays; those that ask for passes only send a ``RowTerm`` to wherever the rows are.
 """
 
 from __future__ import annotations
@@ -16,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.expansions.protocol import Expansion
+from softmargin.expansions import Expansion, Response
 from softmargin.losses import Loss
 from softmargin.penalties import ElasticNet
 
-__all__ = ["DataTerm", "Problem"]
+__all__ = ["DataTerm", "Problem", "RowTerm"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -74,6 +77,41 @@ class DataTerm:
 
 
 @dataclass(frozen=True)
+class RowTerm:
+    """The data part of some rows as a function of their scores: what one pass over an expansion evaluates.
+
+    ``second`` asks for the cost and the curvatures beside the slopes. The term knows no row, so it can be sent to them.
+    """
+
+    loss: Loss
+    intercept: float
+    second: bool = False
+
+    def __call__(self, scores: Array, y: Array, weights: Array, tilt: Array | None, offset: Array | None) -> Response:
+        margins = self.margins(scores, y, offset)
+        if not self.second:
+            return Response(y * self.slopes(margins, weights, tilt))
+        value, slope, curvature = self.loss.evaluate(margins)
+        cost, slope = float(weights @ value), weights * slope
+        if tilt is not None:
+            cost, slope = cost + float(tilt @ margins), slope + tilt
+        return Response(y * slope, cost, weights * curvature)
+
+    def margins(self, scores: Array, y: Array, offset: Array | None) -> Array:
+        """``u`` of the rows."""
+        margins = scores + self.intercept
+        if offset is not None:
+            margins += offset
+        margins *= y
+        return margins
+
+    def slopes(self, margins: Array, weights: Array, tilt: Array | None) -> Array:
+        """``w phi'(u) + t`` of the rows."""
+        slope = weights * self.loss.slope(margins)
+        return slope if tilt is None else slope + tilt
+
+
+@dataclass(frozen=True)
 class Problem:
     """A loss, labels in {-1, +1}, weights, an expansion and a penalty."""
 
@@ -95,19 +133,10 @@ class Problem:
         score = scores + intercept
         return self.y * (score if self.offset is None else score + self.offset)
 
-    def response(self, rows: slice, scores: Array, intercept: float) -> tuple[Array, Array]:
-        """The margins of some rows and the derivative of the data part in their scores."""
-        y = self.y[rows]
-        margins = scores + intercept
-        if self.offset is not None:
-            margins += self.offset[rows]
-        margins *= y
-        slope = self.loss.slope(margins)
-        slope *= self.weights[rows]
-        if self.tilt is not None:
-            slope += self.tilt[rows]
-        slope *= y
-        return margins, slope
+    @property
+    def vectors(self) -> tuple[Any, ...]:
+        """What a ``RowTerm`` wants to know of each row."""
+        return self.y, self.weights, self.tilt, self.offset
 
     def cost(self, margins: Array) -> float:
         """The data part of the objective."""

@@ -23,6 +23,10 @@ FEATURES = {
 }
 
 
+def dense(matrix):
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
 @pytest.mark.parametrize("name", FEATURES)
 def test_features_multiply_as_their_matrix(name):
     e, beta, r = FEATURES[name], RNG.normal(size=5), RNG.normal(size=40)
@@ -36,11 +40,21 @@ def test_features_multiply_as_their_matrix(name):
     np.testing.assert_allclose(e.squared_norms(W), W @ X**2, atol=1e-12)
     np.testing.assert_allclose(e.squared_norms(), (X**2).sum(axis=0), atol=1e-12)
     np.testing.assert_allclose(e.take(np.array([3, 1])).apply(beta), X[[3, 1]] @ beta, atol=1e-12)
+    np.testing.assert_allclose(e.select(np.array([3, 1])).apply(beta[:2]), X[:, [3, 1]] @ beta[:2], atol=1e-12)
+    np.testing.assert_allclose(e.diagonal(), (X**2).sum(axis=1), atol=1e-12)
+    some = np.array([7, 2, 30])
+    np.testing.assert_allclose(e.outer_rows(np.float64)(some), X[some] @ X.T, atol=1e-12)
+    np.testing.assert_allclose(dense(e.rows(slice(3, 9))), X[3:9])
+    np.testing.assert_allclose(dense(e.rows(some)), X[some])
+    np.testing.assert_allclose(dense(e.columns(np.array([4, 0]))), X[:, [4, 0]])
+    np.testing.assert_allclose(dense(e.cross(some, np.arange(10))), X[some])
+    assert e.n_stored == (np.count_nonzero(X) if e.is_sparse else X.size)
+    assert e.support(beta) is None
 
 
 def test_dense_features_are_not_copied_in_either_order_or_precision():
     for matrix in (X, np.asfortranarray(X), X.astype(np.float32)):
-        assert DenseFeatures(matrix).X is matrix
+        assert DenseFeatures(matrix).rows().base is matrix or DenseFeatures(matrix).rows() is matrix
         assert DenseFeatures(matrix).dtype == matrix.dtype
 
 
@@ -50,6 +64,14 @@ def test_kernel_columns_use_the_kernel_norm_and_predict_from_support_rows_only()
     beta = RNG.normal(size=40) * (RNG.random(40) < 0.3)
     np.testing.assert_allclose(e.apply(beta), K @ beta)
     assert e.quadratic(beta) == pytest.approx(beta @ K @ beta)
+    some, members = np.array([7, 2, 30]), np.array([1, 5, 6, 39])
+    np.testing.assert_allclose(e.outer_rows(np.float64)(some), K[some])
+    np.testing.assert_allclose(e.rows(some), K[some])
+    np.testing.assert_allclose(e.columns(some), K[:, some])
+    np.testing.assert_allclose(e.cross(some, members), K[np.ix_(some, members)])
+    np.testing.assert_allclose(e.take(members).outer(), K[np.ix_(members, members)])
+    np.testing.assert_allclose(e.diagonal(), 1.0)
+    np.testing.assert_array_equal(e.support(beta), np.flatnonzero(beta))
     score = pickle.loads(pickle.dumps(e.scorer(beta)))
     assert len(score.coef) == np.count_nonzero(beta)
     np.testing.assert_allclose(score(NEW), rbf_kernel(NEW, X, gamma=0.3) @ beta)
@@ -57,7 +79,7 @@ def test_kernel_columns_use_the_kernel_norm_and_predict_from_support_rows_only()
 
 def test_nystroem_with_every_row_as_landmark_is_the_kernel_itself():
     e = NystroemFeatures(X, RBF, np.arange(40))
-    np.testing.assert_allclose(e.X @ e.X.T, rbf_kernel(X, gamma=0.3), atol=1e-7)
+    np.testing.assert_allclose(e.outer(), rbf_kernel(X, gamma=0.3), atol=1e-7)
 
 
 def test_nystroem_scores_training_rows_and_new_rows_alike():

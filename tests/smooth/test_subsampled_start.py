@@ -8,9 +8,8 @@ from scipy import sparse
 from tests.reference import ridge as reference
 
 from softmargin import MarginClassifier, losses
-from softmargin.expansions import DenseFeatures, SparseFeatures
-from softmargin.expansions.features import linear as _features
-from softmargin.expansions.protocol import row_blocks
+from softmargin.expansions import DenseFeatures, Response, SparseFeatures, row_blocks
+from softmargin.expansions.features import dense as _features
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
@@ -57,9 +56,9 @@ class Counting(DenseFeatures):
         super().__init__(X)
         self.sweeps = self.products = 0
 
-    def sweep(self, coef, respond):
+    def sweep(self, coef, term, vectors=()):
         self.sweeps += 1
-        return super().sweep(coef, respond)
+        return super().sweep(coef, term, vectors)
 
     def apply(self, coef):
         self.products += 1
@@ -96,9 +95,15 @@ def test_a_sweep_is_a_product_a_response_and_a_product():
     coef = np.array([0.5, -1.0, 0.0, 2.0])
     expected = np.tanh(y * (X @ coef))
     for matrix in (DenseFeatures(X), DenseFeatures(np.asfortranarray(X)), SparseFeatures(sparse.csr_matrix(X))):
-        image, total = matrix.sweep(coef, lambda rows, scores: np.tanh(y[rows] * scores))
-        np.testing.assert_allclose(image, X.T @ expected, rtol=1e-12)
-        assert total == pytest.approx(expected.sum(), rel=1e-12)
+        found = matrix.sweep(coef, lambda scores, y: Response(np.tanh(y * scores), 1.0 * len(y), scores**2), (y,))
+        np.testing.assert_allclose(found.gradient, X.T @ expected, rtol=1e-12)
+        assert found.total == pytest.approx(expected.sum(), rel=1e-12)
+        assert found.size == pytest.approx(np.abs(expected).sum(), rel=1e-12)
+        assert found.cost == len(y)
+        curvature = (X @ coef) ** 2
+        np.testing.assert_allclose(found.hessian, X.T @ (curvature[:, None] * X), rtol=1e-12)
+        np.testing.assert_allclose(found.border, X.T @ curvature, rtol=1e-12)
+        assert found.mass == pytest.approx(curvature.sum(), rel=1e-12)
 
 
 def test_many_rows_are_read_a_few_times():

@@ -82,7 +82,7 @@ class GridFamily(WeightFamily):
             if j == self._half:
                 self.plain = _plain(found, column, objective)
         self.scorer = expansion.scorer(coef)
-        self._support = expansion.support(coef) if isinstance(self.scorer, KernelScore) else None  # type: ignore[attr-defined]
+        self._support = expansion.support(coef)
         self.training = bracket(scores[:, self._on_grid])
 
     def _outward(self) -> Any:

@@ -150,7 +150,7 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         gram: np.ndarray | None = None
         if expansion.is_kernel or m > n or (k * m * m > 3 * n * n and self.mix != 0.5):
             gram = np.asarray(expansion.outer(), dtype=np.float64)
-        features = None if gram is not None else expansion.X.astype(np.float64, copy=False)
+        features = None if gram is not None else expansion.rows().astype(np.float64, copy=False)
         moments = None if gram is not None else ClassMoments(features, data.codes, data.weight, k, self._intercept)
         self.mix_, self.C_ = self._chosen(data, gram, moments)
         lam = 1 / (2 * self.C_)
@@ -158,7 +158,7 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
             return solve_moments(moments, self.mix_, lam)
         solution = solve_kernel(gram, data.codes, data.weight, k, self.mix_, lam, self._intercept)
         if not expansion.is_kernel:
-            solution.dual, solution.coef = solution.coef, np.asarray(expansion.X.T @ solution.coef)
+            solution.dual, solution.coef = solution.coef, np.asarray(expansion.rows().T @ solution.coef)
         return solution
 
     def _chosen(self, data: TrainingSet, gram: Any, moments: Any) -> tuple[float, float]:

@@ -2,10 +2,12 @@
 
 from softmargin._threads import in_threads
 from softmargin.expansions.build import expand
-from softmargin.expansions.features.linear import DenseFeatures, LinearScore, SparseFeatures
-from softmargin.expansions.kernels.columns import KernelColumns, KernelScore, NystroemFeatures
-from softmargin.expansions.kernels.kernel import Kernel
-from softmargin.expansions.protocol import Expansion
+from softmargin.expansions.features import DenseFeatures, Features, LinearScore, SparseFeatures
+from softmargin.expansions.kernels import Kernel, KernelColumns, KernelScore
+from softmargin.expansions.kernels import available as available_kernels
+from softmargin.expansions.landmarks import NystroemFeatures
+from softmargin.expansions.memory import require_square
+from softmargin.expansions.protocol import Expansion, Response, RowPasses, Totals, row_blocks
 from softmargin.expansions.rules.bins import BinnedTable
 from softmargin.expansions.rules.columns import RuleColumns, cover, pack
 from softmargin.expansions.rules.literals import Literal, Rule
@@ -16,19 +18,26 @@ __all__ = [
     "Column",
     "DenseFeatures",
     "Expansion",
+    "Features",
     "Kernel",
     "KernelColumns",
     "KernelScore",
     "LinearScore",
     "Literal",
     "NystroemFeatures",
+    "Response",
+    "RowPasses",
     "Rule",
     "RuleColumns",
     "SparseFeatures",
     "Table",
+    "Totals",
+    "available_kernels",
     "cover",
     "expand",
     "in_threads",
     "needs_table",
     "pack",
+    "require_square",
+    "row_blocks",
 ]

@@ -16,12 +16,20 @@ Run = Callable[[Problem, "Solution | None", float, int, int], Solution]
 
 @dataclass(frozen=True)
 class Engine:
-    """A solver with the problems it accepts; ``needs`` completes the sentence "NAME needs ..."."""
+    """A solver with the problems it accepts; ``needs`` completes the sentence "NAME needs ...".
+
+    ``by_passes`` solvers ask an expansion for sums over its rows only, so the rows need not be in memory.
+    """
 
     name: str
     needs: str
     accepts: Callable[[Problem], bool]
     run: Run
+    by_passes: bool = False
+
+    def fits(self, problem: Problem) -> bool:
+        """Whether it can solve the problem where its rows are."""
+        return (self.by_passes or problem.expansion.is_resident) and self.accepts(problem)
 
 
 def relative_gap(gap: float, objective: float, penalty: float) -> float:

@@ -12,10 +12,11 @@ from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.nonconvex.inner_solvers import CONVEX_ENGINES
 from softmargin.solvers.nonconvex.majorize_minimise import MAJORIZE
+from softmargin.solvers.ridge.newton_by_passes import NEWTON_BY_PASSES
 
 __all__ = ["ENGINES", "solve"]
 
-ENGINES: tuple[Engine, ...] = (*CONVEX_ENGINES, MAJORIZE)
+ENGINES: tuple[Engine, ...] = (*CONVEX_ENGINES, MAJORIZE, NEWTON_BY_PASSES)
 
 
 def solve(
@@ -52,14 +53,15 @@ def _choose(problem: Problem, solver: str | Engine) -> Engine:
         named, solver = named | {solver.name: solver}, solver.name
     if solver == "auto":
         for engine in ENGINES:
-            if engine.accepts(problem):
+            if engine.fits(problem):
                 return engine
         wants = "; ".join(f"{engine.name} needs {engine.needs}" for engine in ENGINES)
-        raise ValueError(f"No solver accepts {problem.loss!r} with {problem.penalty!r}: {wants}.")
+        where = "" if problem.expansion.is_resident else " on rows outside memory"
+        raise ValueError(f"No solver accepts {problem.loss!r} with {problem.penalty!r}{where}: {wants}.")
     if solver not in named:
         raise ValueError(f"solver must be 'auto' or one of {sorted(named)}; got {solver!r}.")
     engine = named[solver]
-    if not engine.accepts(problem):
+    if not engine.fits(problem):
         raise ValueError(
             f"solver={solver!r} needs {engine.needs}; got {problem.loss!r} with {problem.penalty!r}. "
             "Use solver='auto' or change the problem."

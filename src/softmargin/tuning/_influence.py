@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from softmargin.expansions import DenseFeatures, SparseFeatures
-from softmargin.expansions.protocol import row_blocks
+from softmargin.expansions import row_blocks
 
 __all__ = ["KernelInfluence", "influence"]
 
@@ -50,8 +49,7 @@ def influence(
         return KernelInfluence(expansion.outer(), curvature, ridge, fit_intercept).diagonal()
     features = expansion
     if active is not None:
-        kept = expansion.X[:, active]
-        features = SparseFeatures(kept) if sparse.issparse(kept) else DenseFeatures(kept)
+        features = expansion.select(active)
     if features.shape[1] > n:
         return KernelInfluence(features.outer(), curvature, ridge, fit_intercept).diagonal()
     return _feature_influence(features, curvature, ridge, fit_intercept)
@@ -69,7 +67,7 @@ def _feature_influence(features: Any, curvature: Array, ridge: float, fit_interc
     M = linalg.cho_solve(linalg.cho_factor(hessian), np.eye(p + first))
     diagonal = np.empty(n)
     for rows in row_blocks(n, 8 * p):
-        X = features.X[rows]
+        X = features.rows(rows)
         X = X.toarray() if sparse.issparse(X) else X
         diagonal[rows] = np.einsum("ij,ij->i", X @ M[first:, first:], X)
         if fit_intercept:

@@ -114,7 +114,7 @@ def left_out_scores(
         part = replace(
             problem, expansion=problem.expansion.take(train), y=problem.y[train], weights=problem.weights[train]
         )
-        seen = problem.expansion.K[np.ix_(test, train)] if problem.expansion.is_kernel else problem.expansion.X[test]
+        seen = problem.expansion.cross(test, train)
         for k, (_, _, solution) in enumerate(solution_path(part, costs, solve)):
             scores[k, test] = np.asarray(seen @ solution.coef).ravel() + solution.intercept
     return scores
@@ -127,11 +127,11 @@ def path_probabilities(problem: Problem, costs: Array, solve: Solve, draw: Pertu
     that bound everywhere.
     """
     n = len(problem.y)
-    part, seen = problem, problem.expansion.K if problem.expansion.is_kernel else problem.expansion.X
+    part, seen = problem, problem.expansion.rows()
     if draw is not None:
         if draw.labels.min() == draw.labels.max():
             return np.full((len(costs), n), np.clip(draw.labels[0], 0.5 / n, 1 - 0.5 / n))
-        seen = seen[:, draw.rows] if problem.expansion.is_kernel else seen
+        seen = problem.expansion.cross(slice(None), draw.rows)
         part = replace(
             problem,
             expansion=problem.expansion.take(draw.rows),

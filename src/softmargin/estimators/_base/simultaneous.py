@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet, couple, two_columns
@@ -112,11 +111,11 @@ class SmoothSimultaneousClassifier(SimultaneousClassifier):
             Z, basis = spectral_features(expansion.outer())
             return Z, lambda coef: basis @ coef
         n, p = expansion.shape
-        if p > n and not sparse.issparse(expansion.X):  # coefficients lie in the span of the rows
-            X = expansion.X.astype(np.float64, copy=False)
+        if p > n and not expansion.is_sparse:  # coefficients lie in the span of the rows
+            X = expansion.rows().astype(np.float64, copy=False)
             Z, basis = spectral_features(expansion.outer())
             return Z, lambda coef: X.T @ (basis @ coef)
-        return expansion.X.astype(np.float64, copy=False), lambda coef: coef
+        return expansion.rows().astype(np.float64, copy=False), lambda coef: coef
 
     def _newton(self, data: TrainingSet, loss: SimultaneousLoss) -> SimultaneousSolution:
         Z, basis = self._features(data)

@@ -1,1 +1,7 @@
 """Linear features, dense and sparse."""
+
+from softmargin.expansions.features.base import Features, LinearScore
+from softmargin.expansions.features.dense import DenseFeatures
+from softmargin.expansions.features.sparse import SparseFeatures
+
+__all__ = ["DenseFeatures", "Features", "LinearScore", "SparseFeatures"]

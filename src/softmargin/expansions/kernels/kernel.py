@@ -1,27 +1,28 @@
-"""Kernels: the one place where a name and its parameters become a Gram matrix.
+"""From a user's words to a similarity with all its parameters decided.
 
-``rbf`` is ``exp(-gamma |x - x'|^2)``, ``poly`` is ``(gamma x'x' + coef0)^degree``. ``gamma`` may be a number or one of
-
-* ``"scale"``: ``1 / (n_features * var(X))``, scikit-learn's default;
-* ``"median"``: ``1 / median^2`` of the distances between the two classes (between all pairs of classes if more);
-* ``"mean"``: ``1 / mean^2`` of all pairwise distances.
+``kernel`` is the name of a registered function (:mod:`softmargin.expansions.kernels.function`), "precomputed" or any
+callable of two matrices of rows; ``gamma`` may be a word (:mod:`softmargin.expansions.kernels.width`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
+from sklearn.metrics.pairwise import pairwise_kernels
 
-from softmargin.expansions.kernels.gaussian import Gaussian
+from softmargin.expansions.kernels.function import KernelFunction, find
+from softmargin.expansions.kernels.width import resolve_gamma
+from softmargin.expansions.memory import require_square
 
 __all__ = ["Kernel"]
 
-_DISTANCE_SAMPLE = 3000
+Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -46,104 +47,60 @@ class Kernel:
         weight: Any = None,
     ) -> Kernel:
         """Decide ``gamma`` from the training rows, counted ``weight`` times each, and check every parameter."""
-        known = ("linear", "rbf", "poly", "precomputed")
-        if not callable(name) and name not in known:
-            raise ValueError(f"kernel must be None, a callable or one of {known}; got {name!r}.")
-        if name not in ("rbf", "poly"):
+        if callable(name) or (isinstance(name, str) and name == "precomputed"):
             return cls(name)
-        if degree < 1:
-            raise ValueError(f"degree must be at least 1; got {degree!r}.")
-        return cls(name, _resolve_gamma(gamma, X, y, weight), int(degree), float(coef0))
+        function = find(name)
+        if "gamma" not in function.parameters():
+            return cls(name)
+        kernel = cls(name, resolve_gamma(gamma, function, X, y, weight), degree, coef0)
+        _ = kernel.function  # checks the other parameters
+        return kernel
+
+    @cached_property
+    def function(self) -> KernelFunction:
+        """The registered function with its parameters."""
+        assert isinstance(self.name, str)
+        kind = find(self.name)
+        return kind(**{name: getattr(self, name) for name in kind.parameters()})
 
     @property
     def precomputed(self) -> bool:
         return self.name == "precomputed"
 
-    def source(self, X: Any, dtype: Any) -> Callable[[Any], np.ndarray]:
+    @property
+    def is_own(self) -> bool:
+        """Whether the user vouches for it: a callable or a matrix given."""
+        return self.precomputed or callable(self.name)
+
+    def among(self, X: Any, dtype: Any) -> Callable[[Any], Array]:
         """A function from row numbers to those rows of the kernel matrix of ``X``."""
-        if self.name == "rbf" and not sparse.issparse(X):
-            return Gaussian(X, self.gamma, dtype).among
-        return lambda at: self(X[at], X).astype(dtype, copy=False)
+        if self.is_own:
+            return lambda at: self(X[at], X).astype(dtype, copy=False)
+        return self.function.among(X, dtype)
 
-    def to(self, rows: Any, X: Any) -> Callable[[Any], np.ndarray]:
+    def to(self, rows: Any, X: Any) -> Callable[[Any], Array]:
         """A function from blocks of ``X`` to their similarities to ``rows``, prepared once for all blocks."""
-        if self.name == "rbf" and not sparse.issparse(X) and not sparse.issparse(rows):
-            return Gaussian(rows, self.gamma, X.dtype)
-        return lambda block: self(block, rows)
+        if self.is_own or sparse.issparse(X) != sparse.issparse(rows):
+            return lambda block: self(block, rows)
+        return self.function.to(rows, X.dtype)
 
-    def __call__(self, A: Any, B: Any) -> np.ndarray:
+    def __call__(self, A: Any, B: Any) -> Array:
         """The matrix of similarities between the rows of ``A`` and ``B``, in their floating type."""
-        if callable(self.name):
-            return np.asarray(pairwise_kernels(A, B, metric=self.name))
         if self.precomputed:
             return np.asarray(A)
-        if self.name == "rbf":
-            return _rbf(A, B, self.gamma)
-        K = A @ B.T
-        K = K.toarray() if sparse.issparse(K) else np.asarray(K)
-        if self.name == "poly":
-            K *= self.gamma
-            K += self.coef0
-            K **= self.degree
-        return K
+        if A is B:
+            require_square(A.shape[0], A.dtype.itemsize)
+        if callable(self.name):
+            return _finite(np.asarray(pairwise_kernels(A, B, metric=self.name)), "the kernel function given")
+        return _finite(self.function(A, B), f"kernel={self.name!r}")
 
 
-def _rbf(A: Any, B: Any, gamma: float) -> np.ndarray:
-    if not sparse.issparse(A) and not sparse.issparse(B):
-        reference = Gaussian(np.asarray(B), gamma, np.result_type(A, B))
-        return reference.matrix() if A is B else reference(np.asarray(A))
-    K = euclidean_distances(A, B, squared=True)
-    K *= -gamma
-    np.exp(K, out=K)
+def _finite(K: Array, what: str) -> Array:
+    """Similarities that are numbers: NaN and overflow are refused before they spread."""
+    if K.size and not (np.isfinite(K.max()) and np.isfinite(K.min())):
+        kind = "are not all numbers" if np.isnan(K).any() else "overflow"
+        raise ValueError(
+            f"Values of {what} {kind} in {K.dtype}. Scale the features (StandardScaler), "
+            "or lower gamma, degree or coef0."
+        )
     return K
-
-
-def _resolve_gamma(gamma: Any, X: Any, y: Any, weight: Any) -> float:
-    if isinstance(gamma, str):
-        if gamma == "scale":
-            variance = _variance(X, weight)
-            return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
-        if gamma in ("median", "mean"):
-            width = _typical_distance(gamma, X, np.asarray(y), weight)
-            return 1.0 / width**2 if width > 0 else 1.0
-        raise ValueError(f"gamma must be 'scale', 'median', 'mean' or a positive number; got {gamma!r}.")
-    if not np.isfinite(gamma) or gamma <= 0:
-        raise ValueError(f"gamma must be 'scale', 'median', 'mean' or a positive number; got {gamma!r}.")
-    return float(gamma)
-
-
-def _variance(X: Any, weight: Any) -> float:
-    """The variance of all entries of ``X``, each row counted ``weight`` times."""
-    if weight is None or np.ptp(weight) == 0:
-        if not sparse.issparse(X):
-            return float(np.var(X, dtype=np.float64))
-        weight = np.ones(X.shape[0])
-    share = np.asarray(weight, dtype=np.float64) / (np.sum(weight) * X.shape[1])
-    mean = float(np.sum(share @ X))
-    if sparse.issparse(X):
-        return float(np.sum(share @ X.multiply(X))) - mean**2
-    return float(np.sum(share @ np.square(X - mean)))
-
-
-def _typical_distance(kind: str, X: Any, y: np.ndarray, weight: Any) -> float:
-    weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
-    if X.shape[0] > _DISTANCE_SAMPLE:  # the median and the mean need no more; memory stays O(sample^2)
-        keep = np.random.default_rng(0).choice(X.shape[0], _DISTANCE_SAMPLE, replace=False)
-        X, y, weight = X[keep], y[keep], weight[keep]
-    distances = euclidean_distances(X)
-    pairs = np.outer(weight, weight)
-    if kind == "mean":  # a row counted w times makes w (w - 1) / 2 pairs at distance zero with itself
-        total = np.sum(weight) ** 2 - np.sum(weight)
-        return float(np.sum(pairs * distances) / total) if total > 0 else 0.0
-    between = y[:, None] != y[None, :]
-    return _weighted_median(distances[between], pairs[between]) if between.any() else 0.0
-
-
-def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
-    """The median of ``values`` repeated ``weights`` times."""
-    order = np.argsort(values)
-    reached = np.cumsum(weights[order])
-    half = 0.5 * reached[-1]
-    low = np.searchsorted(reached, half * (1 - 1e-12))
-    high = np.searchsorted(reached, half * (1 + 1e-12), side="right")
-    return 0.5 * float(values[order[low]] + values[order[min(high, len(order) - 1)]])

@@ -181,7 +181,7 @@ def _solve_all(
     zero = (values <= first * (1 + 1e-12)) & costly.all()
     solutions = [_null_at(null, C) for C in values[zero]]
     rest = values[~zero]
-    dense = problem.expansion.is_kernel or isinstance(getattr(problem.expansion, "X", None), np.ndarray)
+    dense = not problem.expansion.is_sparse
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         if dense and problem.penalty.l1_ratio > 0 and len(rest):

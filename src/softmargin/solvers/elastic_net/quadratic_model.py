@@ -53,9 +53,9 @@ class Columns:
 
     def __init__(self, expansion: Expansion, index: NDArray[np.intp], ridge: float, fit_intercept: bool) -> None:
         self.index, self.ridge, self.fit_intercept = index, ridge, fit_intercept
-        self.M = gather(expansion, index)
+        self.M = expansion.columns(index)
         self.is_kernel = expansion.is_kernel
-        self.is_most = sparse.issparse(self.M) and _MOST * self.M.nnz > expansion.X.nnz  # type: ignore[attr-defined]
+        self.is_most = sparse.issparse(self.M) and _MOST * self.M.nnz > expansion.n_stored
 
     def apply(self, step: Array) -> Array:
         """``M step`` in float64."""
@@ -160,13 +160,3 @@ def _tolerance(violation: Array, curvatures: Array, precision: float) -> float:
     """Inner work tied to outer need: the descent stops once conditions hold ``precision`` times better than now."""
     curved = curvatures > 0
     return float(precision**2 * np.max(violation[curved] ** 2 / curvatures[curved], initial=0.0))
-
-
-def gather(expansion: Any, index: NDArray[np.intp]) -> Any:
-    """The columns ``index`` of an expansion: Fortran order if dense, CSC if sparse, no copy of all of them."""
-    whole = len(index) == expansion.shape[1]
-    if expansion.is_kernel:
-        return np.asfortranarray(expansion.K if whole else expansion.K[:, index])
-    if sparse.issparse(expansion.X):
-        return expansion.by_column if whole else expansion.by_column[:, index]
-    return np.asfortranarray(expansion.X if whole else expansion.X[:, index])

@@ -79,8 +79,8 @@ class _Ascent:
         if method == "bounded":  # the smallest feasible b: own class at its cost
             self.b[np.arange(n), codes] = cost
             self.beta = self.b - self.b.mean(axis=1, keepdims=True)
-        self.K: Any = np.ascontiguousarray(expansion.K, dtype=np.float64) if expansion.is_kernel else None
-        self.X: Any = None if expansion.is_kernel else _rows(expansion.X)
+        self.K: Any = np.ascontiguousarray(expansion.outer(), dtype=np.float64) if expansion.is_kernel else None
+        self.X: Any = None if expansion.is_kernel else _rows(expansion.rows())
         self.center: Array = np.zeros(0)
         self.theta: Array = self.beta
         self.refresh()

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.problem import Problem
+from softmargin.expansions import Response
+from softmargin.problem import Problem, RowTerm
 
 __all__ = ["Secant", "Sweep"]
 
@@ -35,12 +36,16 @@ class Sweep:
         self.problem, self.place, self.number = problem, place, number
         self.margins, self.g = np.empty(len(problem.y)), np.empty(len(problem.y))
 
-        def respond(rows: slice, scores: Array) -> Array:
-            self.margins[rows], self.g[rows] = problem.response(rows, scores, self.intercept)
-            return self.g[rows]
+        term = RowTerm(problem.loss, self.intercept)
 
-        image, total = problem.expansion.sweep(self.coef, respond)
-        self.residual = np.append(problem.penalty.ridge * self.coef + image, total if problem.fit_intercept else 0.0)
+        def keep(scores: Array, y: Array, weights: Array, tilt: Any, offset: Any, margins: Array, g: Array) -> Response:
+            margins[:] = term.margins(scores, y, offset)
+            np.multiply(y, term.slopes(margins, weights, tilt), out=g)
+            return Response(g)
+
+        totals = problem.expansion.sweep(self.coef, keep, (*problem.vectors, self.margins, self.g))
+        total = totals.total if problem.fit_intercept else 0.0
+        self.residual = np.append(problem.penalty.ridge * self.coef + totals.gradient, total)
 
     @property
     def coef(self) -> Array:

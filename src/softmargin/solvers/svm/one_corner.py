@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.expansions import Expansion, KernelColumns
+from softmargin.expansions import Expansion
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
@@ -61,7 +61,7 @@ class KinkedFamily:
         self, expansion: Expansion, *, intercept: bool, largest: float, tol: float, max_iter: int = 10_000
     ) -> None:
         self.expansion, self.intercept, self.tol, self.max_iter = expansion, intercept, tol, max_iter
-        self.rows = _kernel_rows(expansion, largest, tol) if isinstance(expansion, KernelColumns) else None
+        self.rows = _kernel_rows(expansion, largest, tol) if expansion.is_kernel else None
         n, p = expansion.shape
         if self.rows is None and (n <= EXACT_ROWS or (n <= GRAM_ROWS and n < 2 * p)):
             self.rows = GramRows.of(expansion.outer())
@@ -78,14 +78,14 @@ class KinkedFamily:
         return found, found.u if self.expansion.is_kernel else self.expansion.transpose(found.u)
 
 
-def _kernel_rows(expansion: KernelColumns, largest: float, violation: float) -> GramRows:
+def _kernel_rows(expansion: Expansion, largest: float, violation: float) -> GramRows:
     """The kernel's rows: all at once where few, else on demand, in single precision where the accuracy allows."""
     n = expansion.shape[0]
-    if n <= EXACT_ROWS or expansion.has_matrix:
-        return GramRows.of(expansion.K)
+    if n <= EXACT_ROWS or expansion.has_outer:
+        return GramRows.of(expansion.outer())
     rounding = 2e-7 * np.sqrt(n) * largest
     dtype = np.float32 if expansion.dtype == np.float32 or rounding <= 0.05 * violation else np.float64
-    return GramRows(n, expansion.source(dtype), dtype=dtype)
+    return GramRows(n, expansion.outer_rows(dtype), dtype=dtype)
 
 
 def _accepts(problem: Problem) -> bool:

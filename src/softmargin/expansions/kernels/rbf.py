@@ -1,4 +1,4 @@
-"""The Gaussian kernel ``exp(-gamma |x - z|^2)`` of dense rows: one matrix product, one fused exponential.
+"""The Gaussian kernel ``exp(-gamma |x - z|^2)``; for dense rows one matrix product and one fused exponential.
 
 ``|x - z|^2 = |x|^2 + |z|^2 - 2 x'z`` loses digits when the rows are far from the origin, so both sides are first
 centred at the mean of the reference rows ``z``, which changes no distance.
@@ -6,21 +6,48 @@ centred at the mean of the reference rows ``z``, which changes no distance.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances
 
 from softmargin._compiled.boxqp import gauss_rows
+from softmargin.expansions.kernels.function import KernelFunction, register
 
-__all__ = ["Gaussian"]
+__all__ = ["Gaussian", "ReferenceRows"]
 
 Array = NDArray[np.floating[Any]]
 
 _SINGLE_LIMIT = 1e3  # gamma |z|^2 beyond which float32 products are too coarse
 
 
-class Gaussian:
+@register("rbf")
+@dataclass(frozen=True)
+class Gaussian(KernelFunction):
+    """``exp(-gamma |x - z|^2)``."""
+
+    gamma: float
+
+    def __call__(self, A: Any, B: Any) -> Array:
+        if sparse.issparse(A) or sparse.issparse(B):
+            K = euclidean_distances(A, B, squared=True)
+            K *= -self.gamma
+            return np.asarray(np.exp(K, out=K))
+        reference = ReferenceRows(np.asarray(B), self.gamma, np.result_type(A, B))
+        return reference.matrix() if A is B else reference(np.asarray(A))
+
+    def to(self, rows: Any, dtype: Any) -> Callable[[Any], Array]:
+        return super().to(rows, dtype) if sparse.issparse(rows) else ReferenceRows(rows, self.gamma, dtype)
+
+    def among(self, rows: Any, dtype: Any) -> Callable[[NDArray[np.int64]], Array]:
+        return super().among(rows, dtype) if sparse.issparse(rows) else ReferenceRows(rows, self.gamma, dtype).among
+
+
+class ReferenceRows:
     """The kernel between new rows and fixed reference rows, which are prepared once."""
 
     def __init__(self, rows: Array, gamma: float, dtype: Any = None) -> None:

@@ -1,0 +1,108 @@
+"""What all features share: coefficients live in the plain Euclidean geometry, and a pass is a few products.
+
+An implementation gives ``rows``, ``columns``, ``apply``, ``transpose``, ``gram``, ``outer`` and ``squared_norms``; the
+rest of the protocol follows here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softmargin.expansions.protocol import Array, Response, Rows, Term, Totals
+
+__all__ = ["Features", "LinearScore", "parts_of", "totals_of"]
+
+
+@dataclass(frozen=True)
+class LinearScore:
+    """``x' coef`` for dense or sparse rows; ``coef`` may have a column for each of several functions."""
+
+    coef: Array
+
+    def __call__(self, X: Any) -> Array:
+        return np.asarray(X @ self.coef.astype(X.dtype, copy=False))
+
+
+def parts_of(vectors: Sequence[Any], rows: Rows) -> list[Any]:
+    """The same rows of every vector; None stays None."""
+    return [None if vector is None else vector[rows] for vector in vectors]
+
+
+class Features:
+    """A matrix ``Phi`` whose columns are penalised alike."""
+
+    is_kernel = False
+    is_sparse = False
+    is_resident = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        raise NotImplementedError
+
+    @property
+    def n_stored(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def apply(self, coef: Array) -> Array:
+        raise NotImplementedError
+
+    def transpose(self, r: Array) -> Array:
+        raise NotImplementedError
+
+    def gram(self, weights: Array) -> Array:
+        raise NotImplementedError
+
+    def rows(self, at: Rows = slice(None)) -> Any:
+        raise NotImplementedError
+
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        return self.gram(weights), self.transpose(weights)
+
+    def sweep(self, coef: Array, term: Term, vectors: Sequence[Any] = ()) -> Totals:
+        response = term(self.apply(coef), *parts_of(vectors, slice(None)))
+        moments = None if response.curvature is None else self.moments(response.curvature)
+        return totals_of(response, self.transpose(response.slope), moments)
+
+    def quadratic(self, coef: Array) -> float:
+        return float(coef @ coef)
+
+    def scorer(self, coef: Array) -> Callable[[Any], Array]:
+        return LinearScore(coef)
+
+    def support(self, coef: Array) -> NDArray[np.intp] | None:
+        return None
+
+    @property
+    def has_outer(self) -> bool:
+        return False
+
+    def outer_rows(self, dtype: Any) -> Callable[[NDArray[np.int64]], Array]:
+        def fetch(at: NDArray[np.int64]) -> Array:
+            part = self.rows(at) @ self.rows().T
+            return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=dtype)
+
+        return fetch
+
+    def cross(self, rows: Rows, members: NDArray[np.intp]) -> Any:
+        return self.rows(rows)
+
+
+def totals_of(response: Response, gradient: Array, moments: tuple[Array, Array] | None) -> Totals:
+    """The totals of one response, its products with ``Phi`` made, in float64."""
+    slope, cost, curvature = response
+    gradient = gradient.astype(np.float64, copy=False)
+    total, size = float(slope.sum()), float(np.abs(slope).sum())
+    if moments is None or curvature is None:
+        return Totals(gradient, total, size, cost)
+    hessian, border = (moment.astype(np.float64, copy=False) for moment in moments)
+    return Totals(gradient, total, size, cost, hessian, border, float(curvature.sum()))

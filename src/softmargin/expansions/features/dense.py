@@ -1,0 +1,112 @@
+"""Dense features: ``f = X beta`` with ``X`` in row or column order, used in place.
+
+``X' diag(w) X`` is accumulated over blocks of rows that stay in cache, each scaled by ``sqrt(w)`` so that BLAS computes
+one triangle only; rows of zero weight are left out, which is what makes Newton steps cheap for losses that are flat
+beyond a margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.expansions.features.base import Features, parts_of, totals_of
+from softmargin.expansions.memory import require_square
+from softmargin.expansions.protocol import Array, Rows, Term, Totals, row_blocks
+
+__all__ = ["DenseFeatures"]
+
+_GRAM_BYTES = 1 << 25  # columns multiplied at once by outer(): their float32 product is summed in float64
+
+
+class DenseFeatures(Features):
+    """A dense matrix of features, used in place."""
+
+    def __init__(self, X: Any) -> None:
+        self._X = np.asarray(X)
+        if self._X.ndim != 2:
+            raise ValueError(f"X must have two dimensions; got {self._X.ndim}.")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._X.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._X.dtype
+
+    def apply(self, coef: Array) -> Array:
+        return (self._X @ coef.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def transpose(self, r: Array) -> Array:
+        return (self._X.T @ r.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def sweep(self, coef: Array, term: Term, vectors: Sequence[Any] = ()) -> Totals:
+        n, p = self.shape
+        done = Totals(np.zeros(p), 0.0, 0.0)
+        coef = coef.astype(self.dtype, copy=False)
+        for rows in row_blocks(n, 2 * p * self._X.itemsize):
+            block = self._X[rows]
+            response = term((block @ coef).astype(np.float64, copy=False), *parts_of(vectors, rows))
+            moments = None if response.curvature is None else _moments(block, response.curvature)
+            here = totals_of(response, block.T @ response.slope.astype(self.dtype, copy=False), moments)
+            done = done.plus(here) if rows.start else here
+        return done
+
+    def gram(self, weights: Array) -> Array:
+        return self.moments(weights)[0]
+
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        n, p = self.shape
+        second, first = np.zeros((p, p)), np.zeros(p)
+        for rows in row_blocks(n, p * self._X.itemsize):
+            more = _moments(self._X[rows], weights[rows])
+            second += more[0]
+            first += more[1]
+        return second, first
+
+    def squared_norms(self, weights: Array | None = None) -> Array:
+        if weights is None:
+            return np.einsum("ij,ij->j", self._X, self._X).astype(np.float64, copy=False)
+        total = np.zeros(self.shape[1])
+        for rows in row_blocks(self.shape[0], self.shape[1] * self._X.itemsize):
+            total += weights[rows] @ np.square(self._X[rows])
+        return total
+
+    def outer(self) -> Array:
+        n, p = self.shape
+        require_square(n)
+        total = np.zeros((n, n))
+        step = max(1, _GRAM_BYTES // max(n * self._X.itemsize, 1))
+        for first in range(0, p, step):
+            block = self._X[:, first : first + step]
+            total += block @ block.T
+        return total
+
+    def diagonal(self) -> Array:
+        return np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64)
+
+    def rows(self, at: Rows = slice(None)) -> Any:
+        return self._X[at]
+
+    def columns(self, at: NDArray[np.intp]) -> Any:
+        return np.asfortranarray(self._X if len(at) == self.shape[1] else self._X[:, at])
+
+    def take(self, rows: NDArray[np.intp]) -> DenseFeatures:
+        return DenseFeatures(self._X[rows])
+
+    def select(self, columns: NDArray[np.intp]) -> DenseFeatures:
+        return DenseFeatures(self._X[:, columns])
+
+
+def _moments(block: Array, weights: Array) -> tuple[Array, Array]:
+    """``B' diag(w) B`` and ``B'w`` of a block of rows, in its precision."""
+    root = np.sqrt(weights).astype(block.dtype, copy=False)
+    used = np.flatnonzero(root)
+    if len(used) < len(root):
+        block, root = block[used], root[used]
+    scaled = block * root[:, None]
+    return scaled.T @ scaled, scaled.T @ root

@@ -1,0 +1,89 @@
+"""Sparse features: ``f = X beta`` with ``X`` in CSR or CSC format; the other order is made once, when first needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softmargin.expansions.features.base import Features
+from softmargin.expansions.memory import require_square
+from softmargin.expansions.protocol import Array, Rows
+
+__all__ = ["SparseFeatures"]
+
+
+class SparseFeatures(Features):
+    """A CSR or CSC matrix of features."""
+
+    is_sparse = True
+
+    def __init__(self, X: Any) -> None:
+        if not sparse.issparse(X) or X.format not in ("csr", "csc"):
+            raise ValueError("SparseFeatures needs a scipy sparse matrix in CSR or CSC format.")
+        self._X = X
+        self._other: Any = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._X.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._X.dtype
+
+    @property
+    def n_stored(self) -> int:
+        return int(self._X.nnz)
+
+    @property
+    def _by_row(self) -> Any:
+        return self._X if self._X.format == "csr" else self._converted()
+
+    @property
+    def _by_column(self) -> Any:
+        return self._X if self._X.format == "csc" else self._converted()
+
+    def _converted(self) -> Any:
+        if self._other is None:
+            self._other = self._X.tocsc() if self._X.format == "csr" else self._X.tocsr()
+        return self._other
+
+    def apply(self, coef: Array) -> Array:
+        return np.asarray(self._X @ coef.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def transpose(self, r: Array) -> Array:
+        return np.asarray(self._X.T @ r.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def gram(self, weights: Array) -> Array:
+        used = np.flatnonzero(weights)
+        rows = self._by_row if len(used) == len(weights) else self._by_row[used]
+        scaled = rows.multiply(np.sqrt(weights[used])[:, None].astype(self.dtype, copy=False)).tocsr()
+        return (scaled.T @ scaled).toarray().astype(np.float64, copy=False)
+
+    def squared_norms(self, weights: Array | None = None) -> Array:
+        squares = self._X.multiply(self._X)
+        scale = np.ones(self.shape[0]) if weights is None else weights
+        return np.asarray(squares.T @ scale).astype(np.float64, copy=False)
+
+    def outer(self) -> Array:
+        require_square(self.shape[0])
+        return (self._by_row @ self._by_row.T).toarray().astype(np.float64, copy=False)
+
+    def diagonal(self) -> Array:
+        return np.asarray(self._X.multiply(self._X).sum(axis=1), dtype=np.float64).ravel()
+
+    def rows(self, at: Rows = slice(None)) -> Any:
+        whole = isinstance(at, slice) and at == slice(None)
+        return self._by_row if whole else self._by_row[at]
+
+    def columns(self, at: NDArray[np.intp]) -> Any:
+        return self._by_column if len(at) == self.shape[1] else self._by_column[:, at]
+
+    def take(self, rows: NDArray[np.intp]) -> SparseFeatures:
+        return SparseFeatures(self._by_row[rows])
+
+    def select(self, columns: NDArray[np.intp]) -> SparseFeatures:
+        return SparseFeatures(self._by_column[:, columns])

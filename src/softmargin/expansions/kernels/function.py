@@ -1,0 +1,92 @@
+"""What a kernel function is, and the registry that knows them by name.
+
+A kernel function is a frozen dataclass: its fields are the parameters it reads (any of ``gamma``, ``degree``,
+``coef0``), its call is the matrix of similarities between two sets of rows, dense or sparse. One file defines it and
+registers it; every estimator and path then knows its name::
+
+    @register("cauchy")
+    @dataclass(frozen=True)
+    class Cauchy(KernelFunction):
+        gamma: float
+
+        def __call__(self, A, B):
+            return 1 / (1 + self.gamma * euclidean_distances(A, B, squared=True))
+
+It must be positive semidefinite, because ``beta'K beta`` is the penalty; ``tanh`` ("sigmoid") is not and is no member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import euclidean_distances
+
+__all__ = ["KernelFunction", "available", "find", "register"]
+
+Array = NDArray[np.floating[Any]]
+Similarity = Callable[[Any], Array]
+
+
+class KernelFunction:
+    """A positive semidefinite similarity with its parameters decided.
+
+    ``gamma`` is in units of one over a distance to the power ``gamma_power``; words such as "median" measure
+    ``distances``. So predictions do not change with the unit of the features.
+    """
+
+    gamma_power: ClassVar[int] = 2
+
+    def __call__(self, A: Any, B: Any) -> Array:
+        """The matrix of similarities between the rows of ``A`` and ``B``, in their floating type."""
+        raise NotImplementedError
+
+    def to(self, rows: Any, dtype: Any) -> Similarity:
+        """A function from blocks of new rows to their similarities to ``rows``, prepared once for all blocks."""
+        return lambda block: self(block, rows)
+
+    def among(self, rows: Any, dtype: Any) -> Callable[[NDArray[np.int64]], Array]:
+        """A function from row numbers to the similarities of those ``rows`` to all of them."""
+        return lambda at: self(rows[at], rows).astype(dtype, copy=False)
+
+    @staticmethod
+    def distances(A: Any, B: Any) -> Array:
+        """The distances whose typical size is the width of this kernel."""
+        return np.asarray(euclidean_distances(A, B))
+
+    @classmethod
+    def parameters(cls) -> tuple[str, ...]:
+        """The names of the parameters it reads."""
+        return tuple(field.name for field in fields(cls))  # type: ignore[arg-type]
+
+
+_KNOWN: dict[str, type[KernelFunction]] = {}
+F = TypeVar("F", bound=type[KernelFunction])
+
+
+def register(name: str) -> Callable[[F], F]:
+    """Make a kernel function known by name."""
+
+    def keep(function: F) -> F:
+        if name in _KNOWN or name == "precomputed":
+            raise ValueError(f"A kernel called {name!r} exists already.")
+        _KNOWN[name] = function
+        return function
+
+    return keep
+
+
+def find(name: Any) -> type[KernelFunction]:
+    """The kernel function called ``name``."""
+    if not isinstance(name, str) or name not in _KNOWN:
+        known = (*available(), "precomputed")
+        raise ValueError(f"kernel must be None, a callable or one of {known}; got {name!r}.")
+    return _KNOWN[name]
+
+
+def available() -> list[str]:
+    """The names of all kernel functions."""
+    return sorted(_KNOWN)

@@ -1,0 +1,38 @@
+"""The polynomial kernel ``(gamma x'z + coef0)^degree``: all monomials of the features up to a degree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.expansions.kernels.function import KernelFunction, register
+from softmargin.expansions.kernels.linear import products
+
+__all__ = ["Polynomial"]
+
+
+@register("poly")
+@dataclass(frozen=True)
+class Polynomial(KernelFunction):
+    """``(gamma x'z + coef0)^degree``, semidefinite for ``coef0 >= 0``; a negative constant is checked on the data."""
+
+    gamma: float
+    degree: int = 3
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.degree < 1 or self.degree != int(self.degree):
+            raise ValueError(f"degree must be at least 1, an integer, for kernel='poly'; got {self.degree!r}.")
+        if not np.isfinite(self.coef0):
+            raise ValueError(f"coef0 must be a finite number; got {self.coef0!r}.")
+
+    def __call__(self, A: Any, B: Any) -> NDArray[np.floating[Any]]:
+        K = products(A, B)
+        K *= self.gamma
+        K += self.coef0
+        with np.errstate(over="ignore"):  # refused by name in Kernel
+            K **= int(self.degree)
+        return K
