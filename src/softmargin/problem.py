@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from softmargin.expansions import Expansion, Response
 from softmargin.losses import Loss
-from softmargin.penalties import ElasticNet
+from softmargin.penalties import Penalty
 
 __all__ = ["DataTerm", "Problem", "RowTerm"]
 
@@ -119,7 +119,7 @@ class Problem:
     expansion: Expansion
     y: Array
     weights: Array
-    penalty: ElasticNet
+    penalty: Penalty
     tilt: Array | None = None
     offset: Array | None = None
     fit_intercept: bool = True

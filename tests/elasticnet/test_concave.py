@@ -1,5 +1,7 @@
 """SCAD, MCP and the adaptive lasso: calculus, stationarity, monotone rounds, and what they are for."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,11 +9,26 @@ from hypothesis import strategies as st
 
 from softmargin import MarginClassifier, losses
 from softmargin.expansions import expand
-from softmargin.penalties import MCP, SCAD, AdaptiveL1, ElasticNet, get
+from softmargin.penalties import MCP, SCAD, AdaptiveL1, ElasticNet, Penalty, available, get, register
 from softmargin.problem import Problem
 from softmargin.solvers import solve
 
 CONCAVE = [SCAD(), SCAD(shape=2.5, knee=0.3, l1_ratio=0.8), MCP(), MCP(shape=1.5, knee=0.5), SCAD(positive=True)]
+
+
+@register("test_log")
+@dataclass(frozen=True)
+class LogPenalty(Penalty):
+    """A penalty as a reader of the module docstring would add it."""
+
+    def relative_slopes(self, size):
+        return 1 / (1 + size)
+
+    def relative_costs(self, size):
+        return np.log1p(size)
+
+
+CONCAVE.append(LogPenalty(l1_ratio=0.9))
 
 
 def draw(seed, n=120, p=15):
@@ -87,3 +104,28 @@ def test_bad_shapes_are_named():
     ]:
         with pytest.raises(ValueError, match=message):
             make()
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_the_curve_of_the_adaptive_lasso_integrates_its_slopes(power):
+    penalty = AdaptiveL1(power=power)
+    size = np.array([0.0, 0.2, 1.5])
+    grid = np.concatenate([np.linspace(0, 1e-8, 200), np.geomspace(1e-8, 1.5, 200_000)])
+    slopes = penalty.relative_slopes(grid)
+    integral = np.append(0.0, np.cumsum(0.5 * (slopes[1:] + slopes[:-1]) * np.diff(grid)))
+    np.testing.assert_allclose(penalty.relative_costs(size), np.interp(size, grid, integral), rtol=1e-3)
+
+
+def test_a_registered_penalty_is_known_to_estimators_and_an_elastic_net_is_its_own_tangent():
+    X, y = draw(2)
+    assert "test_log" in available()
+    model = MarginClassifier(penalty="test_log", C=0.1).fit(X, y)
+    assert model.solution_.converged
+    assert 0 < model.n_features_selected_ < X.shape[1]
+    net = ElasticNet(0.5)
+    assert net.linearize(np.ones(3)) is net
+    assert not isinstance(SCAD(), ElasticNet)
+    with pytest.raises(ValueError, match=r"penalty must be None, a penalty object or one of \[.*'scad'.*; got 3"):
+        get(3)
+    with pytest.raises(ValueError, match="exists already"):
+        register("scad")(SCAD)

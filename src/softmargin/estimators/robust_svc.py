@@ -14,7 +14,6 @@ from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.trust import note_robustness, robust_engine
 from softmargin.expansions import Expansion
 from softmargin.losses import Loss
-from softmargin.penalties import ElasticNet
 from softmargin.probability import Sigmoid, couple, fit_sigmoid, two_columns
 from softmargin.problem import Problem
 from softmargin.tuning import influence_scores, left_out_scores
@@ -207,7 +206,7 @@ class RobustSVC(ExpansionClassifier):
 
     def _bends(self) -> bool:
         """Whether one Newton step tells what leaving a row out would do."""
-        return self._loss().smooth and type(self._penalty()) is ElasticNet and self._penalty().ridge > 0
+        return self._loss().smooth and self._penalty().convex and self._penalty().ridge > 0
 
     def _calibrate(self, problem: Problem, counts: np.ndarray) -> Sigmoid:
         if self._bends():

@@ -1,6 +1,9 @@
 """What does a coefficient cost?"""
 
-from softmargin.penalties._elastic_net import ElasticNet
-from softmargin.penalties._folded_concave import MCP, SCAD, AdaptiveL1, Concave, get
+from softmargin.penalties.adaptive_l1 import AdaptiveL1
+from softmargin.penalties.mcp import MCP
+from softmargin.penalties.penalty import ElasticNet, Penalty
+from softmargin.penalties.registry import available, get, register
+from softmargin.penalties.scad import SCAD
 
-__all__ = ["AdaptiveL1", "Concave", "ElasticNet", "MCP", "SCAD", "get"]
+__all__ = ["MCP", "SCAD", "AdaptiveL1", "ElasticNet", "Penalty", "available", "get", "register"]

@@ -18,7 +18,7 @@ from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet
 from softmargin.estimators._base.trust import gather_robustness, judge_left_out, note_robustness
 from softmargin.expansions import Expansion, KernelScore, LinearScore, expand
 from softmargin.losses import Loss, NoLink
-from softmargin.penalties import ElasticNet
+from softmargin.penalties import ElasticNet, Penalty
 from softmargin.probability import couple, two_columns
 from softmargin.problem import Problem
 from softmargin.solvers import Solution, solve
@@ -39,16 +39,12 @@ class ExpansionClassifier(ClassifierBase):
         """The margin loss."""
         raise NotImplementedError
 
-    def _penalty(self) -> ElasticNet:
+    def _penalty(self) -> Penalty:
         """The penalty of the coefficients: ``penalty`` where the family has it and it is given, else an elastic net."""
         given, positive = getattr(self, "penalty", None), getattr(self, "positive", False)
         if given is None:
             return ElasticNet(self.l1_ratio, positive=positive)
-        if isinstance(given, str):
-            return penalties.get(given, l1_ratio=self.l1_ratio or 1.0, positive=positive)
-        if not isinstance(given, ElasticNet):
-            raise ValueError(f"penalty must be None, a name or a penalty object; got {given!r}.")
-        return given
+        return penalties.get(given, l1_ratio=self.l1_ratio or 1.0, positive=positive)
 
     def _engine(self, problem: Problem) -> Any:
         """Which solver: "auto", a name or an engine."""

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from softmargin.penalties import Concave
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.certificate import violations
@@ -25,12 +24,11 @@ __all__ = ["LOCAL_LINEAR"]
 
 
 def _accepts(problem: Problem) -> bool:
-    return problem.loss.convex and problem.loss.smooth and isinstance(problem.penalty, Concave)
+    return problem.loss.convex and problem.loss.smooth and not problem.penalty.convex
 
 
 def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
     penalty = problem.penalty
-    assert isinstance(penalty, Concave)
     first = replace(problem, penalty=penalty.pilot)
     pilot = NEWTON if NEWTON.accepts(first) else PROXIMAL_NEWTON
     if start is None or penalty.rounds == 1:
@@ -61,7 +59,6 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
 def _stationarity(problem: Problem, at: Solution) -> float:
     """The largest violation of the concave problem's conditions, in units of the l1 cost."""
     penalty, expansion = problem.penalty, problem.expansion
-    assert isinstance(penalty, Concave)
     assert at.dual is not None
     size = expansion.apply(at.coef) if expansion.is_kernel else at.coef
     G = penalty.ridge * size - expansion.transpose(at.dual)

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.losses import Loss
-from softmargin.penalties import Concave
 from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.certificate import Certificate, certify, violations
@@ -154,7 +153,7 @@ class Iterate:
 
 def _accepts(problem: Problem) -> bool:
     loss, penalty = problem.loss, problem.penalty
-    convex = loss.convex and not isinstance(penalty, Concave)
+    convex = loss.convex and penalty.convex
     return convex and loss.smooth and (penalty.l1_ratio > 0 or penalty.positive)
 
 

@@ -1,0 +1,109 @@
+"""What a penalty is, and the elastic net, the one penalty solvers minimise directly.
+
+A penalty is a ridge part and a cost of each coefficient's size,
+
+    Omega(b) = (1 - l1_ratio)/2 |b|^2 + l1_ratio sum_j f_j p(|b_j|),
+
+with factors ``f_j`` (1 unless given) and a curve ``p`` of slope 1 at zero that rises and never bends upwards. So it is
+stated by two elementwise functions, ``relative_costs`` (``p``) and ``relative_slopes`` (``p'``). A concave curve lies
+below its tangents: a weighted elastic net (``linearize``) touches the penalty from above, and solvers know no other
+penalty. One file defines and registers a penalty; estimators then take its name::
+
+    @register("log")
+    @dataclass(frozen=True)
+    class LogPenalty(Penalty):
+        def relative_slopes(self, size):
+            return 1 / (1 + size)
+
+        def relative_costs(self, size):
+            return np.log1p(size)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ElasticNet", "Penalty"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """A ridge part and a cost of sizes; ``factors`` scale the costs, ``positive`` forbids negative signs.
+
+    ``rounds`` is how many elastic nets may be solved one after the other, the first from the solution of ``pilot``.
+    """
+
+    l1_ratio: float = 1.0
+    factors: Array | None = None
+    positive: bool = False
+
+    convex: ClassVar[bool] = False
+    rounds: ClassVar[int] = 100
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.l1_ratio <= 1:
+            raise ValueError(f"l1_ratio must be between 0 and 1; got {self.l1_ratio!r}.")
+        if not self.convex and self.l1_ratio == 0:
+            raise ValueError(
+                f"l1_ratio of {type(self).__name__} must be positive; for a pure ridge use ElasticNet(0.0)."
+            )
+
+    def relative_slopes(self, size: Array) -> Array:
+        """``p'(t)`` at ``t = size``."""
+        raise NotImplementedError
+
+    def relative_costs(self, size: Array) -> Array:
+        """``p(t)`` at ``t = size``."""
+        raise NotImplementedError
+
+    @property
+    def ridge(self) -> float:
+        """The factor of ``|b|^2 / 2`` (``b'Kb / 2`` in a kernel expansion)."""
+        return 1.0 - self.l1_ratio
+
+    @property
+    def pilot(self) -> ElasticNet:
+        """The convex penalty to start from."""
+        return ElasticNet(self.l1_ratio, self.factors, self.positive)
+
+    def value(self, coef: Array, quadratic: float) -> float:
+        """The penalty of ``coef``, given ``quadratic = |coef|^2`` (or ``coef'K coef``)."""
+        cost = 0.5 * self.ridge * float(quadratic)
+        if self.l1_ratio > 0:
+            costs = self.relative_costs(np.abs(coef))
+            cost += self.l1_ratio * float((costs if self.factors is None else costs * self.factors).sum())
+        return cost
+
+    def thresholds(self, n_coef: int) -> Array:
+        """The slope of each coefficient's cost at zero: what a gradient must exceed to move it."""
+        factors = np.ones(n_coef) if self.factors is None else np.asarray(self.factors, dtype=float)
+        return self.l1_ratio * factors
+
+    def linearize(self, coef: Array) -> ElasticNet:
+        """The elastic net that touches this penalty from above at ``coef``."""
+        slopes = self.relative_slopes(np.abs(coef))
+        return ElasticNet(self.l1_ratio, slopes if self.factors is None else slopes * self.factors, self.positive)
+
+
+@dataclass(frozen=True)
+class ElasticNet(Penalty):
+    """Ridge at ``l1_ratio`` 0, lasso at 1; ``factors`` scale the l1 part, ``positive`` forbids negative signs."""
+
+    l1_ratio: float = 0.0
+    convex: ClassVar[bool] = True
+    rounds: ClassVar[int] = 1
+
+    def relative_slopes(self, size: Array) -> Array:
+        return np.ones_like(size)
+
+    def relative_costs(self, size: Array) -> Array:
+        return size
+
+    def linearize(self, coef: Array) -> ElasticNet:
+        return self
