@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from softmargin import RuleBoostClassifier
+from softmargin.expansions.rules.sql import DIALECTS
 
 pd = pytest.importorskip("pandas")
 
@@ -49,6 +50,82 @@ def test_sql_scores_equal_decision_function_on_gaps_names_and_unseen_categories(
     new, _ = mixed(200, seed=1)
     new.loc[:20, "colour"] = "violet"
     np.testing.assert_allclose(run_sql(model, new)[:, 0], model.decision_function(new), atol=1e-9)
+
+
+ODD = [
+    "it's",
+    "back\\slash",
+    "\\' OR 1=1 --",
+    'double "quote"',
+    "line\nbreak",
+    "`tick`",
+    "[bracket]",
+    "\\\\",
+    "''",
+    "plain",
+]
+
+
+def test_sql_reads_odd_names_and_values_exactly():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: pd.Series(rng.choice(ODD, size=400), dtype=object) for name in ODD[:4]})
+    y = (frame.isin(ODD[:5]).sum(axis=1) + rng.normal(size=400) > 2).astype(int)
+    model = RuleBoostClassifier(n_rules=60).fit(frame, y)
+    connection = sqlite3.connect(":memory:")
+    frame.to_sql('od"d', connection, index=False)
+    scores = np.array(connection.execute(model.sql('od"d', dialect="sqlite")).fetchall())[:, 0]
+    np.testing.assert_allclose(scores, model.decision_function(frame), atol=1e-9)
+
+
+def unescaped(text, dialect):
+    """What a database of the dialect reads at the start of ``text``, a quoted string, and how much of it."""
+    at = text.index("'") + 1
+    escapes, doubled, read = dialect.backslash_escapes, dialect.doubled_quotes, ""
+    while True:
+        if escapes and text[at] == "\\":
+            read, at = read + {"n": "\n", "r": "\r"}.get(text[at + 1], text[at + 1]), at + 2
+        elif text[at] == "'" and doubled and text[at + 1 : at + 2] == "'":
+            read, at = read + "'", at + 2
+        elif text[at] == "'":
+            return read, at + 1
+        else:
+            read, at = read + text[at], at + 1
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_string_ends_where_it_should_in_every_dialect(name):
+    dialect = DIALECTS[name]
+    for value in ODD:
+        quoted = dialect.string(value)
+        assert unescaped(quoted, dialect) == (value, len(quoted))
+        column = dialect.name(value)
+        first, last = dialect.names
+        inside = column[len(first) : -len(last)]
+        bare = (
+            inside.replace("\\\\", "").replace("\\" + last, "")
+            if dialect.escaped_names
+            else inside.replace(2 * last, "")
+        )
+        assert last not in bare
+    with pytest.raises(ValueError, match="NUL"):
+        dialect.string("a\0b")
+
+
+def test_an_unknown_dialect_is_named():
+    frame, y = mixed()
+    model = RuleBoostClassifier(n_rules=2).fit(frame, y)
+    with pytest.raises(ValueError, match=r"dialect must be one of .*'mysql'"):
+        model.sql(dialect="access")
+
+
+def test_a_model_without_rules_can_still_be_read():
+    for labels in (np.arange(10) % 2, np.arange(10) % 3):
+        model = RuleBoostClassifier().fit(np.zeros((10, 1)), labels)
+        assert len(model.rules_) == 0
+        assert (model.explain(np.zeros((3, 1)))["rule"] == "(baseline)").all()
+        assert len(model.to_text().splitlines()) == 2
+        assert "CASE" not in model.sql()
+        assert np.isfinite(list(model.staged_decision_function(np.zeros((3, 1))))).all()
 
 
 def test_sql_has_a_score_per_class_when_there_are_more_than_two():

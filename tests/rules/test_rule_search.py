@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reference.monomials import best_edge, literal_matrix
 from softmargin import losses
+from softmargin._compiled.rules import fill
 from softmargin.expansions import BinnedTable, RuleColumns, Table
 from softmargin.solvers import RuleSearch
 from softmargin.solvers.rules.leveraging import Point, leverage
@@ -71,6 +72,66 @@ def test_exact_searches_equal_brute_force(seed, length, method, channels):
     g = rng.normal(size=(len(frame), channels))
     found = searcher(frame, max_literals=length, search=method).best(g)
     assert edge_of(found, g)[0] == pytest.approx(best_edge(literal_matrix(columns), g, length), rel=2e-8)
+
+
+def silent_columns(n):
+    """Columns without a literal: one number, one category, nothing at all."""
+    void = np.empty(n, dtype=object)
+    return [np.full(n, 3.0), np.full(n, np.nan), void, np.full(n, "same", dtype=object)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from(["exact", "exhaustive"]), st.booleans())
+def test_exact_searches_equal_brute_force_where_signed_weights_cancel_and_columns_are_silent(
+    seed, length, method, balanced
+):
+    rng = np.random.default_rng(seed)
+    n = 12 if length == 3 else 20
+    columns, _ = random_table(rng, n)
+    columns = [columns[j] for j in rng.permutation(4)]
+    for silent in silent_columns(n):
+        columns.insert(int(rng.integers(0, len(columns) + 1)), silent)
+    frame = pd.DataFrame({f"x{j}": column for j, column in enumerate(columns)})
+    g = np.resize([1.0, -1.0], n)[:, None] if balanced else rng.integers(-2, 3, size=(n, 1)).astype(float)
+    g[0] += not g.any()
+    g = rng.permutation(g)
+    found = searcher(frame, max_literals=length, search=method).best(g)
+    assert edge_of(found, g)[0] == pytest.approx(best_edge(literal_matrix(columns), g, length), rel=2e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["beam", "exact", "exhaustive"])
+@pytest.mark.parametrize("offset", [0.0, 0.5])
+def test_two_literals_read_a_balanced_exclusive_or(method, offset):
+    bits = np.array([[a, b] for a in (0.0, 1.0) for b in (0.0, 1.0)] * 5)
+    g = (np.where(bits[:, 0] == bits[:, 1], 1.0, -1.0) + offset)[:, None]
+    found = searcher(bits, max_literals=2, search=method).best(g)
+    expected = best_edge(literal_matrix(list(bits.T)), g, 2)
+    assert edge_of(found, g)[0] == pytest.approx(expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 2))
+def test_columns_without_a_literal_change_nothing_wherever_they_stand(seed, length, channels):
+    rng = np.random.default_rng(seed)
+    n = 30
+    columns, frame = random_table(rng, n)
+    g = rng.normal(size=(n, channels))
+    plain = searcher(frame, max_literals=length).best(g)
+    places = np.sort(rng.integers(0, 5, size=4))
+    mixed = list(columns)
+    for place, silent in zip(places[::-1], silent_columns(n), strict=True):
+        mixed.insert(place, silent)
+    number = [k for k, column in enumerate(mixed) if any(column is one for one in columns)]
+    wide = searcher(pd.DataFrame({f"x{j}": column for j, column in enumerate(mixed)}), max_literals=length).best(g)
+    assert wide.terms == tuple((number[j], op, code) for j, op, code in plain.terms)
+    assert wide.score == plain.score
+
+
+def test_a_histogram_refuses_a_feature_without_room():
+    codes, offsets = np.zeros((2, 5), dtype=np.uint8), np.array([0, 0, 2], dtype=np.int32)
+    for features in ([0], [2], [-1]):
+        with pytest.raises(ValueError, match="no room"):
+            fill(codes, None, np.ones((5, 1)), offsets, np.array(features, dtype=np.int32), np.zeros((2, 1)))
 
 
 @settings(max_examples=25, deadline=None)

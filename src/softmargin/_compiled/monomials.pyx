@@ -57,7 +57,7 @@ cdef bint _accepts(const Feature *f, int op, int code, int value) noexcept nogil
 
 def best_pair(const uint8_t[:, ::1] codes, const int32_t[::1] rows, const double[:, ::1] g,
               const int32_t[::1] offsets, const int32_t[:, ::1] features, const double[::1] total,
-              double empty, double scale, int first, int last, int32_t[:, ::1] best):
+              double scale, int first, int last, int32_t[:, ::1] best):
     """The best two literals, the first of them on the features ``first`` to ``last``; returns the score, -1 if none."""
     cdef Py_ssize_t n = g.shape[0]
     cdef int K = <int>g.shape[1], a, b, width_a, width_b, d = <int>features.shape[0], op, code, shape, value
@@ -67,7 +67,7 @@ def best_pair(const uint8_t[:, ::1] codes, const int32_t[::1] rows, const double
     cdef Choice choice[3]
     cdef double *joint
     cdef double *line
-    cdef const int32_t *row = NULL if rows is None else &rows[0]
+    cdef const int32_t *row = NULL if rows is None or rows.shape[0] == 0 else &rows[0]
     if n == 0:
         return -1
     joint = <double *>malloc(<size_t>65536 * K * sizeof(double))
@@ -76,9 +76,9 @@ def best_pair(const uint8_t[:, ::1] codes, const int32_t[::1] rows, const double
         free(joint)
         free(line)
         raise MemoryError
-    rule.channels = K
+    rule.channels = <int>total.shape[0]
+    rule.width = K
     rule.total = &total[0]
-    rule.empty = empty
     rule.scale = scale
     with nogil:
         for a in range(first, last):
@@ -147,7 +147,7 @@ cdef struct Tree:
 
 
 def best_monomial(const uint8_t[:, ::1] codes, const double[:, ::1] g, const int32_t[::1] offsets,
-                  const int32_t[:, ::1] features, const double[::1] total, double empty, double scale,
+                  const int32_t[:, ::1] features, const double[::1] total, double scale,
                   int max_literals, long long incumbent, int32_t[:, ::1] best):
     """Write the best monomial of at most ``max_literals`` literals that beats the score ``incumbent``.
 
@@ -173,9 +173,9 @@ def best_monomial(const uint8_t[:, ::1] codes, const double[:, ::1] g, const int
     tree.max_literals = max_literals
     tree.best_score = incumbent
     tree.best = &best[0, 0]
-    tree.rule.channels = <int>g.shape[1]
+    tree.rule.channels = <int>total.shape[0]
+    tree.rule.width = <int>g.shape[1]
     tree.rule.total = &total[0]
-    tree.rule.empty = empty
     tree.rule.scale = scale
     tree.n_nodes = 0
     with nogil:
@@ -192,9 +192,9 @@ def best_monomial(const uint8_t[:, ::1] codes, const double[:, ::1] g, const int
 cdef int _grow(Tree *tree, const int32_t[:, ::1] features, const int32_t *rows, Py_ssize_t n, int depth, int first,
                int first_op) noexcept nogil:
     """Try every literal on feature ``first`` or later (there, op ``first_op`` or later) on top of ``tree.path``."""
-    cdef int K = tree.rule.channels, j, op, code, width, k, failed = 0
+    cdef int K = tree.rule.width, j, op, code, width, k, failed = 0
     cdef Py_ssize_t kept
-    cdef int64 score, bound
+    cdef int64 score
     cdef Feature f
     cdef int32_t *inside = <int32_t *>malloc(n * sizeof(int32_t))
     cdef double *hist = <double *>malloc(2 * 256 * K * sizeof(double))
@@ -261,9 +261,9 @@ cdef void _collect(const Feature *f, int op, int code, int width, int K, const d
 
 
 cdef int64 _bound(const Criterion *rule, const double *sums) noexcept nogil:
-    cdef int k, K = rule.channels
+    cdef int k, K = rule.width
     cdef double edge = 0
-    for k in range(K):
+    for k in range(rule.channels):
         edge += fmax(fabs(2 * sums[k] - rule.total[k]), fabs(2 * sums[K + k] + rule.total[k]))
     return llrint(edge * rule.scale)
 

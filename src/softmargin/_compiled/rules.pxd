@@ -13,9 +13,9 @@ cdef struct Choice:     # the best literal of one shape: <= or ==, > or !=, miss
     int code
 
 cdef struct Criterion:
-    int channels
+    int channels        # signed weights to score
+    int width           # doubles per code of a histogram: the channels, then the number of rows if counted
     const double *total # the signed weight of all rows, per channel
-    double empty        # coverage weighing less than this is taken as empty
     double scale        # scores are compared as integers of this resolution
 
 cdef int64 score_of(const Criterion *rule, const double *covered) noexcept nogil

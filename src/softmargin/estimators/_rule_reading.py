@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin.estimators._base.classifier import TrainingSet
-from softmargin.expansions import Rule, cover
+from softmargin.expansions import Rule, cover, dialect_of
 
 __all__ = ["RuleReader"]
 
@@ -85,7 +85,7 @@ class RuleReader:
         points = 2 * self.coef_
         order = np.argsort(-np.abs(points).max(axis=0), kind="stable")
         lines: list[tuple[Any, ...]] = []
-        holds = np.array([columns.column(t) > 0 for t in range(len(texts))]).reshape(len(texts), len(table))
+        holds = np.array([columns.column(t) > 0 for t in range(len(texts))], dtype=bool).reshape(len(texts), len(table))
         for row in range(len(table)):
             lines.append((row, "(baseline)", *self._baseline()))
             lines += [(row, texts[t], *points[:, t]) for t in order[holds[order, row]]]
@@ -110,25 +110,26 @@ class RuleReader:
             words = self.rule_list_[t].text(self._names(), digits)
             yield f"  {_points(points[:, t])}  if {words}  [{share:.0f}% of cases, {sure:.0f}% of them {label!s}]"
 
-    def sql(self, table: str = "data", digits: int | None = None) -> str:
+    def sql(self, table: str = "data", digits: int | None = None, *, dialect: str = "ansi") -> str:
         """The scorecard as an SQL query over ``table``: one column per score, missing values as NULL.
 
         ``digits`` rounds the points; None keeps every digit, so that the query equals ``decision_function``.
+        ``dialect`` says how names and strings are quoted: ``"ansi"`` (where a backslash is an ordinary character),
+        ``"bigquery"``, ``"duckdb"``, ``"mysql"``, ``"postgresql"``, ``"snowflake"``, ``"spark"``, ``"sqlite"`` or
+        ``"sqlserver"``.
         """
         check_is_fitted(self)
-        names = self._names()
+        words, names = dialect_of(dialect), self._names()
         show = repr if digits is None else lambda value: f"{value:.{digits}f}"
         scores = []
         for label, base, coef in zip(self._channels(), self._baseline(), self.coef_, strict=True):
             cases = [
-                f"  + CASE WHEN {rule.sql(names)} THEN {show(float(2 * a))} ELSE 0 END"
+                f"  + CASE WHEN {rule.sql(names, words)} THEN {show(float(2 * a))} ELSE 0 END"
                 for rule, a in zip(self.rule_list_, coef, strict=True)
                 if a != 0
             ]
-            quoted = label.replace('"', '""')
-            scores.append("\n".join([f"  {show(float(base))}", *cases]) + f' AS "{quoted}"')
-        source = table.replace('"', '""')
-        return "SELECT\n" + ",\n".join(scores) + f'\nFROM "{source}"'
+            scores.append("\n".join([f"  {show(float(base))}", *cases]) + f" AS {words.name(label)}")
+        return "SELECT\n" + ",\n".join(scores) + f"\nFROM {words.name(table)}"
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """``decision_function`` of the model after 0, 1, 2, ... rounds."""

@@ -8,10 +8,12 @@ minimization of classification calibrated surrogates", 2008); probabilities come
 from __future__ import annotations
 
 import os
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import validate_data
@@ -27,6 +29,7 @@ from softmargin.solvers import SEARCHES, UPDATES, BoostedRules, Plan, RuleSearch
 __all__ = ["RuleBoostClassifier"]
 
 _MOST_SMOOTHING = 30.0
+_MOST_WEIGHT = 1e150  # products of two sums stay finite
 
 
 class RuleBoostClassifier(RuleReader, ClassifierBase):
@@ -228,6 +231,11 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         if len(bag) > 1 and prefer is None:
             bag = [choose_loss(self, bag, data)]
         table, weight, held = data.X, data.weight, None
+        if not float(weight.max()) * len(weight) < _MOST_WEIGHT:
+            raise ValueError(
+                f"sample_weight and class_weight multiply to as much as {float(weight.max()):g} a row, which leaves "
+                "sums no room; divide the weights by a constant (only their ratios and the smoothing matter)."
+            )
         if self.early_stopping:
             train, test = self._split(data)
             held = _HeldOut(table[test], y[:, test], weight[test], self.n_iter_no_change)
@@ -237,9 +245,10 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         search = RuleSearch(
             binned, max_literals=self.max_literals, search=self.search, beam=self.beam, n_threads=threads
         )
-        watch = None if held is None else lambda model: held.worse(model, binned)
-        model = boost(search, bag, y, weight, self._plan(float(weight.sum())), prefer=prefer, watch=watch)
-        self._store(model, binned, held)
+        if held is not None:
+            held.binned = binned
+        model = boost(search, bag, y, weight, self._plan(float(weight.sum())), prefer=prefer, watch=held)
+        self._store(model, binned)
         if self.l1 > 0 and self.rule_list_:
             self._prune(table, y, weight)
         self._describe(data)
@@ -269,28 +278,33 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
                 f"{len(data.codes)} rows: {error} Set early_stopping=False or change validation_fraction."
             ) from None
 
-    def _store(self, model: BoostedRules, binned: BinnedTable, held: _HeldOut | None) -> None:
-        stage = len(model.stages) - 1 if held is None else held.best_stage
-        intercept, coef = model.stages[stage]
-        self.intercept_, self.coef_ = intercept.copy(), coef.copy()
-        self.rule_list_ = [_rule(terms, binned) for terms in model.terms[: coef.shape[1]]]
-        self._stages = model.stages[: stage + 1]
-        self.loss_ = model.losses[-1] if stage == 0 else model.losses[min(stage, len(model.losses)) - 1]
-        self.edges_ = np.array(model.edges[:stage])
-        self.n_iter_ = stage
-        solved = stage == len(model.stages) - 1 and self.update != "single" and self.learning_rate == 1
+    def _store(self, model: BoostedRules, binned: BinnedTable) -> None:
+        self.intercept_, self.coef_ = (part.copy() for part in model.stages[-1])
+        self.rule_list_ = [_rule(terms, binned) for terms in model.terms]
+        self._stages = model.stages
+        self.loss_ = model.losses[-1]
+        self.edges_ = np.array(model.edges)
+        self.n_iter_ = len(model.edges)
         self.solution_ = Solution(
             coef=self.coef_ if len(self.coef_) > 1 else self.coef_[0],
-            intercept=float(intercept[0]),
+            intercept=float(self.intercept_[0]),
             dual=None,
-            objective=model.risks[stage],
+            objective=model.risks[-1],
             gap=model.gap,
-            n_iter=stage,
-            converged=not solved or model.gap <= self.tol,
+            n_iter=self.n_iter_,
+            converged=model.gap <= self.tol,
             certificate="largest edge on the rules held",
-            history=model.risks[: stage + 1],
+            history=model.risks,
             status=model.stopped,
         )
+        if not self.solution_.converged and self.update != "single" and self.learning_rate == 1:
+            warnings.warn(
+                f"The coefficients of the rules were left at a gap of {model.gap:.1e}, above tol={self.tol:g}: weights "
+                "so unequal, or classes so well separated, that the loss has no digits left. Raise smoothing or tol, "
+                "or give weights of similar size.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
 
     def _prune(self, table: Table, y: np.ndarray, weight: np.ndarray) -> None:
         columns = cover(self.rule_list_, table)
@@ -347,11 +361,12 @@ class _HeldOut:
         self.table, self.y, self.weight, self.patience = table, y, weight, patience
         self.columns = RuleColumns(len(table))
         self.best_stage, self.best_loss = 0, np.inf
+        self.binned: BinnedTable
 
-    def worse(self, model: BoostedRules, binned: BinnedTable) -> bool:
+    def ends(self, model: BoostedRules) -> bool:
         """Whether the loss has not improved for ``patience`` rounds."""
         for terms in model.terms[self.columns.shape[1] :]:
-            self.columns.append(cover([_rule(terms, binned)], self.table).bits[0])
+            self.columns.append(cover([_rule(terms, self.binned)], self.table).bits[0])
         stages = [len(model.stages) - 1] if len(model.stages) > 2 else range(len(model.stages))
         for stage in stages:
             value = self._loss(model.losses[-1], *model.stages[stage])

@@ -11,6 +11,7 @@ from softmargin.expansions.protocol import Expansion, Response, RowPasses, Total
 from softmargin.expansions.rules.bins import BinnedTable
 from softmargin.expansions.rules.columns import RuleColumns, cover, pack
 from softmargin.expansions.rules.literals import Literal, Rule
+from softmargin.expansions.rules.sql import dialect_of
 from softmargin.expansions.rules.table import Column, Table, needs_table
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Totals",
     "available_kernels",
     "cover",
+    "dialect_of",
     "expand",
     "in_threads",
     "needs_table",

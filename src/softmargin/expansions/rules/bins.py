@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,11 @@ class BinnedTable:
         widths[(widths < 2) | (layout[:, 0] == 0)] = 0  # constant or all missing: no literal
         offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int32)
         return cls(codes, [part[0] for part in parts], layout, offsets)
+
+    @cached_property
+    def asked(self) -> np.ndarray:
+        """The features that have a literal."""
+        return np.flatnonzero(np.diff(self.offsets)).astype(np.int32)
 
     @property
     def n_rows(self) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from softmargin.expansions.rules.sql import Dialect
 from softmargin.expansions.rules.table import Column, Table
 
 __all__ = ["ABOVE", "AT_MOST", "EQUAL", "MISSING", "UNEQUAL", "Literal", "Rule"]
@@ -50,12 +51,12 @@ class Literal:
             return f"{names[self.feature]} is missing"
         return f"{names[self.feature]} {_WORDS[self.op]} {_shown(self.value, digits)}"
 
-    def sql(self, names: Sequence[str]) -> str:
+    def sql(self, names: Sequence[str], dialect: Dialect) -> str:
         """The literal as an SQL condition."""
-        name = '"' + names[self.feature].replace('"', '""') + '"'
+        name = dialect.name(names[self.feature])
         if self.op == MISSING:
             return f"{name} IS NULL"
-        return f"{name} {_SQL[self.op]} {_sql_value(self.value)}"
+        return f"{name} {_SQL[self.op]} {dialect.value(self.value)}"
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,9 @@ class Rule:
         """The rule in words."""
         return " and ".join(literal.text(names, digits) for literal in self.literals) or "always"
 
-    def sql(self, names: Sequence[str]) -> str:
+    def sql(self, names: Sequence[str], dialect: Dialect) -> str:
         """The rule as an SQL condition."""
-        return " AND ".join(literal.sql(names) for literal in self.literals) or "1 = 1"
+        return " AND ".join(literal.sql(names, dialect) for literal in self.literals) or "1 = 1"
 
 
 def _tighter(literal: Literal, known: Literal) -> bool:
@@ -101,11 +102,3 @@ def _shown(value: Any, digits: int | None) -> str:
     if isinstance(value, float):
         return repr(value) if digits is None else f"{value:.{digits}g}"
     return repr(value) if isinstance(value, str) else str(value)
-
-
-def _sql_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    return "'" + str(value).replace("'", "''") + "'"

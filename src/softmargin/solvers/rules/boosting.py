@@ -16,19 +16,27 @@ The step of a round is multiplied by ``learning_rate``. A rule found again adds 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.expansions import RuleColumns
 from softmargin.losses import Loss
-from softmargin.solvers.rules.leveraging import Block, Point, Separable, SeparableWarning, correct, leverage
+from softmargin.solvers.rules.leveraging import (
+    Block,
+    Derivatives,
+    Point,
+    Separable,
+    SeparableWarning,
+    correct,
+    leverage,
+)
 from softmargin.solvers.rules.search import Found, RuleSearch, Term
 
-__all__ = ["UPDATES", "BoostedRules", "Plan", "boost"]
+__all__ = ["UPDATES", "BoostedRules", "Plan", "Watch", "boost"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -70,6 +78,14 @@ class BoostedRules:
     stopped: str
 
 
+class Watch(Protocol):
+    """An onlooker that may end a run; the model returns to its ``best_stage``."""
+
+    best_stage: int
+
+    def ends(self, model: BoostedRules) -> bool: ...
+
+
 @dataclass
 class _State:
     """The growing model: column 0 is the empty rule when there is an intercept."""
@@ -96,7 +112,22 @@ class _State:
         return float(sum(self.weights @ np.abs(point.slope) for point in self.points))
 
     def risk(self) -> float:
-        return sum(point.risk(self.weights) for point in self.points)
+        """The smoothed risk: what every step lowers."""
+        total = sum(point.risk(self.weights) for point in self.points)
+        pseudo = self.pseudo(range(self.coef.shape[1]))
+        if np.any(pseudo):
+            both = self.loss.value(self.coef) + self.loss.value(-self.coef) - 2 * self.loss.value(0.0)
+            total += float((both @ pseudo).sum())
+        return total
+
+    def largest_edge(self) -> float:
+        """The largest entry of the gradient of the smoothed risk, relative to the weights of the examples."""
+        count = self.columns.shape[1]
+        edges = [0.0]
+        for k, point in enumerate(self.points if count else ()):
+            risk = Derivatives(self.loss, self.columns, self.y[k], self.weights, self.pseudo(range(count)), 1)
+            edges.append(risk.gradient(point, self.coef[k])[1])
+        return max(edges)
 
     def signed_weights(self) -> Array:
         g = [-self.weights * self.y[k] * point.slope for k, point in enumerate(self.points)]
@@ -178,12 +209,13 @@ def boost(
     plan: Plan,
     *,
     prefer: str | None = None,
-    watch: Callable[[BoostedRules], bool] | None = None,
+    watch: Watch | None = None,
 ) -> BoostedRules:
     """Boost rules for labels ``y`` (channels, rows) in {-1, +1}.
 
     With several ``losses`` each round takes the one ``prefer``s: the smallest training ``"error"`` after the step or
-    the largest normalised ``"edge"`` before it. ``watch`` sees the model after every round and may end the run.
+    the largest normalised ``"edge"`` before it. ``watch`` sees the model after every round and may end the run, which
+    then returns to its best round.
     """
     state = _start(search, losses[0], y, weights, plan)
     model = BoostedRules([], state.columns, state.coef, state.coef, [], [], [], [], 0.0, "n_rules")
@@ -202,18 +234,37 @@ def boost(
         model.edges.append(edge)
         model.losses.append(state.loss)
         _record(model, state)
-        if watch is not None and watch(model):
+        if watch is not None and watch.ends(model):
             model.stopped = "early_stopping"
             break
+    if watch is not None:
+        _return_to(model, state, watch.best_stage)
     if plan.learning_rate == 1 and plan.update != "single" and state.columns.shape[1]:
-        model.gap = state.minimise(range(state.columns.shape[1]), plan.tol)
+        state.minimise(range(state.columns.shape[1]), plan.tol)
         model.stages.pop()
         model.risks.pop()
         _record(model, state)
-    else:
-        model.gap = _largest_edge(state)
+    model.gap = state.largest_edge()
     model.losses = model.losses or [losses[0]]
     return model
+
+
+def _return_to(model: BoostedRules, state: _State, stage: int) -> None:
+    """Forget the rounds after ``stage``."""
+    intercept, coef = model.stages[stage]
+    n_rules = coef.shape[1]
+    state.columns.keep(state.n_fixed + n_rules)
+    state.hessians.clear()
+    state.terms = state.terms[:n_rules]
+    state.coef = np.column_stack([intercept, coef]) if state.n_fixed else coef.copy()
+    state.loss = model.losses[max(stage, 1) - 1] if model.losses else state.loss
+    margins = [state.y[k] * state.columns.apply(a) for k, a in enumerate(state.coef)]
+    state.points = [Point.at(state.loss, z) for z in margins]
+    for part in (model.stages, model.risks):
+        del part[stage + 1 :]
+    for part in (model.edges, model.losses):
+        del part[stage:]
+    model.terms, model.intercept, model.coef = state.terms, intercept, coef
 
 
 def _start(search: RuleSearch, loss: Loss, y: Array, weights: Array, plan: Plan) -> _State:
@@ -303,13 +354,3 @@ def _record(model: BoostedRules, state: _State) -> None:
     model.intercept = state.coef[:, 0] if state.n_fixed else np.zeros(len(state.coef))
     model.stages.append((model.intercept.copy(), model.coef.copy()))
     model.risks.append(state.risk())
-
-
-def _largest_edge(state: _State) -> float:
-    if state.columns.shape[1] == 0:
-        return 0.0
-    edges = [
-        np.abs(state.columns.transpose(state.weights * state.y[k] * point.slope)).max()
-        for k, point in enumerate(state.points)
-    ]
-    return float(max(edges)) / max(state.size, np.finfo(float).tiny)

@@ -29,7 +29,17 @@ from scipy.special import logsumexp
 from softmargin.expansions import in_threads
 from softmargin.losses import Exponential, Loss
 
-__all__ = ["Block", "Columns", "Leverage", "Point", "Separable", "SeparableWarning", "correct", "leverage"]
+__all__ = [
+    "Block",
+    "Columns",
+    "Derivatives",
+    "Leverage",
+    "Point",
+    "Separable",
+    "SeparableWarning",
+    "correct",
+    "leverage",
+]
 
 Array = NDArray[np.floating[Any]]
 
@@ -159,7 +169,7 @@ def correct(
     reused, in a block and between blocks, while the steps they give contract the edge.
     """
     smoothing = np.broadcast_to(np.asarray(smoothing, dtype=float), coef.shape)
-    block = _Newton(loss, columns, y, weights, smoothing, n_threads)
+    block = Derivatives(loss, columns, y, weights, smoothing, n_threads)
     coef, edge, last = coef.astype(np.float64), math.inf, math.inf
     hessian = block.extend(hessian, point)
     for iteration in range(max_iter + 1):
@@ -182,7 +192,7 @@ def correct(
 
 
 @dataclass
-class _Newton:
+class Derivatives:
     """Derivatives of the smoothed risk in the coefficients of a block."""
 
     loss: Loss

@@ -16,7 +16,7 @@ Scores are integers in units of 1e-8 of the total weight and ties go to the shor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -35,7 +35,6 @@ Term = tuple[int, int, int]
 
 SEARCHES = ("beam", "exact", "exhaustive")
 _RESOLUTION = 1e8  # scores closer than 1e-8 of the total weight are equal
-_EMPTY = 1e-11  # coverage lighter than this share of the total weight is empty up to rounding
 _THREADED = 200_000  # cells from which a second thread pays
 
 
@@ -91,8 +90,7 @@ class RuleSearch:
         size = float(np.abs(g).sum())
         if size == 0 or self.binned.offsets[-1] == 0:
             return []
-        total = g.sum(axis=0)
-        frame = _Frame(self.binned, g, total, _EMPTY * size, _RESOLUTION / size, self.n_threads)
+        frame = _Frame.of(self.binned, g, _RESOLUTION / size, self.n_threads)
         pool = sorted(self._beam(frame), key=lambda node: (-node.score, len(node.terms), node.terms))
         if self.search != "beam" and pool:
             pool = self._certify(frame, pool)
@@ -133,6 +131,7 @@ class RuleSearch:
 
     def _certify(self, frame: _Frame, pool: list[_Node]) -> list[_Node]:
         best = pool[0]
+        frame = frame.counting(best.score)
         if self.search == "exact":
             score, terms = frame.branch_and_bound(self.max_literals, best.score)
         else:
@@ -147,33 +146,40 @@ class _Frame:
     binned: BinnedTable
     g: Array
     total: Array
-    empty: float
     scale: float
     n_threads: int
+
+    @classmethod
+    def of(cls, binned: BinnedTable, g: Array, scale: float, n_threads: int) -> _Frame:
+        """The frame of a search, with rows counted if the constant has an edge of its own."""
+        return cls(binned, g, g.sum(axis=0), scale, n_threads).counting(0)
+
+    def counting(self, incumbent: int) -> _Frame:
+        """The frame with rows counted where needed: an empty coverage scores as the constant, harmless up to here."""
+        counted = self.g.shape[1] > len(self.total)
+        needed = np.rint(np.abs(self.total).sum() * self.scale) > incumbent
+        if counted == needed:
+            return self
+        g = self.g[:, : len(self.total)]
+        g = np.column_stack([g, np.ones(len(g))]) if needed else np.ascontiguousarray(g)
+        return replace(self, g=g)
 
     def histogram(self, rows: NDArray[np.int32] | None) -> Array:
         """Signed weight by code of every feature, over some rows or all (None)."""
         offsets, codes = self.binned.offsets, self.binned.codes
         g = self.g if rows is None else np.take(self.g, rows, axis=0)
         hist = np.zeros((int(offsets[-1]), g.shape[1]))
-        blocks = self._feature_blocks(len(g))
-        in_threads(
-            lambda b: fill(codes, rows, g, offsets, b[0], b[1], hist), blocks, self.n_threads if len(blocks) > 1 else 1
-        )
+        features = self.binned.asked
+        parts = self.n_threads if len(g) * len(features) >= _THREADED else 1
+        in_threads(lambda part: fill(codes, rows, g, offsets, part, hist), np.array_split(features, parts), parts)
         return hist
-
-    def _feature_blocks(self, n_rows: int) -> list[tuple[int, int]]:
-        d = len(self.binned.codes)
-        parts = self.n_threads if n_rows * d >= _THREADED else 1
-        marks = np.linspace(0, d, parts + 1).astype(int)
-        return [(int(a), int(b)) for a, b in pairwise(marks) if b > a]
 
     def refinements(self, parent: _Node, most: int) -> Iterator[_Node]:
         """The best literal of each shape and feature on top of ``parent``, at most ``most`` of them."""
         layout = self.binned.layout
         scores = np.empty((len(layout), 3), dtype=np.int64)
         codes = np.empty((len(layout), 3), dtype=np.int32)
-        scan(parent.hist, self.binned.offsets, layout, self.total, self.empty, self.scale, scores, codes)
+        scan(parent.hist, self.binned.offsets, layout, self.total, self.scale, scores, codes)
         features, shapes = np.nonzero(scores > parent.score)
         if len(features) > most:
             top = np.sort(np.argsort(-scores[features, shapes], kind="stable")[:most])
@@ -187,7 +193,7 @@ class _Frame:
         """A better monomial than ``incumbent`` if there is one."""
         best = np.full((max_literals, 3), -1, dtype=np.int32)
         score, _ = best_monomial(
-            self.binned.codes, self.g, self.binned.offsets, self.binned.layout, self.total, self.empty, self.scale,
+            self.binned.codes, self.g, self.binned.offsets, self.binned.layout, self.total, self.scale,
             max_literals, incumbent, best,
         )  # fmt: skip
         return score, _terms(best)
@@ -217,7 +223,7 @@ class _Frame:
         def search(block: tuple[int, int]) -> tuple[int, NDArray[np.int32]]:
             best = np.full((2, 3), -1, dtype=np.int32)
             score = best_pair(
-                self.binned.codes, rows, g, self.binned.offsets, self.binned.layout, self.total, self.empty,
+                self.binned.codes, rows, g, self.binned.offsets, self.binned.layout, self.total,
                 self.scale, block[0], block[1], best,
             )  # fmt: skip
             return score, best

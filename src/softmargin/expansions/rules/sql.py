@@ -1,0 +1,72 @@
+"""SQL words: names and values quoted so that a database reads exactly what the model holds.
+
+Standard SQL writes a quote inside quotes twice and knows no other escape. Some databases also read a backslash in a
+string as the start of an escape, so there every backslash is written twice; some quote names otherwise, or have no
+words for true and false. Each such habit is one field of a ``Dialect``, and a new database is one line of ``DIALECTS``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["DIALECTS", "Dialect", "dialect_of"]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a database quotes; ``names`` are the marks around a name, ``booleans`` the words for false and true."""
+
+    names: tuple[str, str] = ('"', '"')
+    escaped_names: bool = False
+    backslash_escapes: bool = False
+    doubled_quotes: bool = True
+    string_prefix: str = ""
+    booleans: tuple[str, str] = ("FALSE", "TRUE")
+
+    def name(self, name: str) -> str:
+        """A table or column name."""
+        first, last = self.names
+        name = _printable(name, "name")
+        if self.escaped_names:
+            return first + name.replace("\\", "\\\\").replace(last, "\\" + last) + last
+        return first + name.replace(last, 2 * last) + last
+
+    def string(self, text: str) -> str:
+        """A string value."""
+        text = _printable(text, "value")
+        if self.backslash_escapes:
+            text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+        return f"{self.string_prefix}'" + text.replace("'", "''" if self.doubled_quotes else "\\'") + "'"
+
+    def value(self, value: Any) -> str:
+        """A threshold or category."""
+        if isinstance(value, bool):
+            return self.booleans[value]
+        return repr(value) if isinstance(value, (int, float)) else self.string(str(value))
+
+
+DIALECTS = {
+    "ansi": Dialect(),
+    "bigquery": Dialect(("`", "`"), escaped_names=True, backslash_escapes=True, doubled_quotes=False),
+    "duckdb": Dialect(),
+    "mysql": Dialect(("`", "`"), backslash_escapes=True),
+    "postgresql": Dialect(),
+    "snowflake": Dialect(backslash_escapes=True),
+    "spark": Dialect(("`", "`"), backslash_escapes=True, doubled_quotes=False),
+    "sqlite": Dialect(),
+    "sqlserver": Dialect(("[", "]"), string_prefix="N", booleans=("0", "1")),
+}
+
+
+def dialect_of(name: str) -> Dialect:
+    """The dialect called ``name``."""
+    if name not in DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(map(repr, DIALECTS))}; got {name!r}.")
+    return DIALECTS[name]
+
+
+def _printable(text: str, what: str) -> str:
+    if "\0" in text:
+        raise ValueError(f"The {what} {text!r} holds a NUL character, which no SQL text can carry; remove it first.")
+    return text
