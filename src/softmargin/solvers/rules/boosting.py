@@ -260,10 +260,8 @@ def _return_to(model: BoostedRules, state: _State, stage: int) -> None:
     state.loss = model.losses[max(stage, 1) - 1] if model.losses else state.loss
     margins = [state.y[k] * state.columns.apply(a) for k, a in enumerate(state.coef)]
     state.points = [Point.at(state.loss, z) for z in margins]
-    for part in (model.stages, model.risks):
-        del part[stage + 1 :]
-    for part in (model.edges, model.losses):
-        del part[stage:]
+    del model.stages[stage + 1 :], model.risks[stage + 1 :]
+    del model.edges[stage:], model.losses[stage:]
     model.terms, model.intercept, model.coef = state.terms, intercept, coef
 
 
