@@ -126,8 +126,9 @@ def _methods() -> dict[str, Any]:
 
     return {
         "ProbabilisticSVC": fit(ProbabilisticSVC(kernel="rbf")),
-        "ScoreCalibrator(SVC), coherence u = 1": fit(ScoreCalibrator(SVC())),
-        "ScoreCalibrator(SVC), coherence u fitted": fit(ScoreCalibrator(SVC(), cost="fit")),
+        "ScoreCalibrator(SVC)": fit(ScoreCalibrator(SVC())),
+        "ScoreCalibrator(SVC), coherence u = 1": fit(ScoreCalibrator(SVC(), method="coherence", cost=1.0)),
+        "ScoreCalibrator(SVC), coherence u fitted": fit(ScoreCalibrator(SVC(), method="coherence")),
         "ScoreCalibrator(SVC), platt": fit(ScoreCalibrator(SVC(), method="platt")),
         "CoherenceClassifier rbf": fit(CoherenceClassifier(kernel="rbf")),
         "MarginClassifier logistic rbf": fit(MarginClassifier(kernel="rbf")),

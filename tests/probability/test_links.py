@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from softmargin.probability import Sollich, fit_coherence, fit_sigmoid, fit_temperature
+from softmargin.probability import Sollich, fit_coherence, fit_score_map, fit_sigmoid, fit_temperature, keep_decision
+from softmargin.probability._score_map import _centred, _Likelihood
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "coherence.json").read_text())
 
@@ -91,3 +92,56 @@ def test_a_sigmoid_ends_where_sums_have_no_more_digits(monkeypatch):
     assert len(rounds) <= 12
     assert link.slope == pytest.approx(1.3, abs=0.05)
     assert link.log_odds(np.array([1000.0]))[0] == pytest.approx(-0.2, abs=0.05)
+
+
+@pytest.mark.parametrize(("seed", "scale"), [(0, 1e-5), (1, 1.0), (2, 1e5), (3, 1.0)])
+def test_joint_fit_finds_the_best_cost_of_a_fine_grid_at_any_scale(seed, scale):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    f = scale * np.clip(y * rng.uniform(0.3, 2) + rng.normal(size=60), -rng.uniform(0.8, 3), 1.2)
+    joint = fit_coherence(f, y)
+    fine = [fit_temperature(f, y, cost=cost).log_loss for cost in np.linspace(0, np.abs(f).max(), 25)]
+    assert joint.log_loss <= min(fine) + 1e-7
+
+
+def test_smoothed_targets_reach_the_coherence_link():
+    f = np.array([-2.0, -1.5, 1.5, 2.0])
+    y = np.sign(f)
+    assert fit_temperature(f, y, cost=0.0).at_bound
+    assert not fit_temperature(f, y, cost=0.0, smooth=True).at_bound
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_kept_decisions_are_the_nearest_probabilities_with_that_winner(k):
+    rng = np.random.default_rng(k)
+    P, winner = rng.dirichlet(np.ones(k), 200), rng.integers(k, size=200)
+    Q = keep_decision(P, winner)
+    np.testing.assert_array_equal(Q.argmax(axis=1), winner)
+    np.testing.assert_allclose(Q.sum(axis=1), 1)
+    agree = P.argmax(axis=1) == winner
+    np.testing.assert_allclose(Q[agree], P[agree])
+    other = rng.dirichlet(np.ones(k), (200, 50))
+    other = np.where(other.argmax(axis=2)[..., None] == winner[:, None, None], other, Q[:, None])
+    distance = (P * np.log(P / Q)).sum(axis=1)
+    assert np.all(distance[:, None] <= (P[:, None] * np.log(P[:, None] / other)).sum(axis=2) + 1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_score_map_is_a_minimum_and_increasing(k):
+    rng = np.random.default_rng(k)
+    codes = rng.integers(k, size=120)
+    F = 1.5 * np.eye(k)[codes] + rng.normal(size=(120, k))
+    scores = F[:, 1] - F[:, 0] if k == 2 else F
+    link = fit_score_map(scores, codes)
+    assert link.slope >= 0
+    assert link.bend >= 0
+    likelihood = _Likelihood(_centred(scores) / link.unit, codes, np.ones(120))
+    theta = np.r_[link.slope, link.bend, link.offsets, link.matrix.ravel()[: k * k * (k > 2)]]
+    value, gradient = likelihood._value(theta)
+    free = np.r_[np.flatnonzero(theta[:2] > 0), np.arange(2, len(theta))]
+    np.testing.assert_allclose(gradient[free], 0, atol=1e-5)
+    assert np.all(gradient[:2] >= -1e-5)
+    step = 1e-5 * rng.normal(size=len(theta))
+    slope = (likelihood._value(theta + 1000 * step)[0] - likelihood._value(theta - 1000 * step)[0]) / 2000
+    assert abs(slope) < 1e-3
+    assert value <= likelihood._value(theta + np.abs(step))[0]

@@ -1,12 +1,14 @@
 """Probabilities for any classifier that has a decision function, without changing what it decides.
 
 The scores that fit the link are cross-validated by default (``cv`` fits, then one fit on all rows); a fitted
-classifier is taken as it is with ``cv="prefit"``. The coherence and Sollich links are odd, so ``P > 1/2`` exactly
-where the score is positive; Platt's sigmoid has an offset, so its decision is that of the calibrated log odds.
+classifier is taken as it is with ``cv="prefit"``. Whatever the link says, the label is the wrapped classifier's: a
+probability that contradicts it is moved to the nearest ones that do not (``decision="calibrated"`` lets the link
+decide). No probability is 0 or 1: ``n`` rows of ``k`` classes vouch for no less than ``1 / (k n)``.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,20 +17,25 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
-from softmargin.probability import Sollich, couple, fit_coherence, fit_sigmoid, fit_temperature, two_columns
+from softmargin.probability import (
+    ScoreMap,
+    Sollich,
+    fit_coherence,
+    fit_score_map,
+    fit_sigmoid,
+    fit_temperature,
+    keep_decision,
+    weight_parameters,
+)
 
 __all__ = ["ScoreCalibrator"]
 
-_METHODS = ("coherence", "platt", "sollich")
-_FITTED = {"coherence": ("temperature", "cost", "at_bound"), "platt": ("slope", "offset"), "sollich": ()}
+_METHODS = ("auto", "platt", "sollich", "coherence")
+_COUPLINGS = ("auto", "joint", "one_vs_rest")
+_DECISIONS = ("classifier", "calibrated")
+_PUBLISHED = ("temperature", "cost", "at_bound", "slope", "offset")
 
 
 class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -39,18 +46,25 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : classifier
         Anything with ``decision_function``: softmargin's classifiers, scikit-learn's ``SVC`` or ``LinearSVC``, a
         pipeline.
-    method : {"coherence", "platt", "sollich"}
-        Coherence: the link of the coherence loss with the temperature fitted by maximum likelihood. Platt: a sigmoid
-        with slope and offset. Sollich: fixed, nothing to fit.
+    method : {"auto", "platt", "sollich", "coherence"}
+        Auto: one increasing curve for all classes by maximum likelihood (:func:`softmargin.probability.fit_score_map`),
+        the best on average. Platt: a sigmoid with slope and offset. Sollich: fixed, nothing to fit. Coherence: the
+        link of the coherence loss with the temperature fitted by maximum likelihood.
     cost : float or "fit"
         The cost ``u`` of the coherence link. At ``u = 1`` a score inside the margin never leaves (1/3, 2/3); ``u =
         0`` is ``expit(f / temperature)``; ``"fit"`` chooses it together with the temperature.
     cv : int, cross-validation splitter or "prefit"
         How the scores that fit the link are obtained.
-    temperature_bounds : tuple of float
-        The range searched for the temperature; keep the lower end above ten times the tolerance of the solver.
-    smooth_targets : bool
-        Platt's smoothed targets, which keep the sigmoid finite on separable scores.
+    coupling : {"auto", "joint", "one_vs_rest"}
+        Of more than two classes. Joint: one map of all scores (method "auto" only). One-vs-rest: a link for each
+        class, divided by their sum. Auto: joint where the method has it.
+    decision : {"classifier", "calibrated"}
+        Who decides: the wrapped classifier, whose labels never change, or the largest calibrated probability.
+    temperature_bounds : tuple of float or None
+        The range searched for the temperature of the coherence link; None is a factor of 1000 around the order of
+        magnitude of the scores.
+    smooth_targets : bool or None
+        Platt's smoothed targets, which keep a link finite on separable scores; None for the sigmoid alone.
     n_jobs : int or None
         Parallel cross-validation fits.
 
@@ -59,7 +73,7 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         The classifier fitted to all rows (or the one given, with ``cv="prefit"``).
     links_ : list
-        One fitted link for two classes, one per class otherwise (one-vs-rest, divided by their sum).
+        One fitted link for two classes or a joint map, one per class otherwise.
     temperature_, cost_, at_bound_ : float, float, bool
         Coherence only; arrays for more than two classes. ``at_bound_`` says that the temperature ran to an end.
     slope_, offset_ : float
@@ -73,7 +87,7 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> from sklearn.svm import SVC
     >>> from softmargin import ScoreCalibrator
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = ScoreCalibrator(make_pipeline(StandardScaler(), SVC()), method="platt").fit(X, y)
+    >>> model = ScoreCalibrator(make_pipeline(StandardScaler(), SVC())).fit(X, y)
     >>> bool(model.predict_proba(X[:1])[0, 0] > 0.95)
     True
     """
@@ -82,17 +96,21 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self,
         estimator: Any,
         *,
-        method: str = "coherence",
-        cost: float | str = 1.0,
+        method: str = "auto",
+        cost: float | str = "fit",
         cv: Any = 5,
-        temperature_bounds: tuple[float, float] = (1e-3, 1e3),
-        smooth_targets: bool = True,
+        coupling: str = "auto",
+        decision: str = "classifier",
+        temperature_bounds: tuple[float, float] | None = None,
+        smooth_targets: bool | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.cost = cost
         self.cv = cv
+        self.coupling = coupling
+        self.decision = decision
         self.temperature_bounds = temperature_bounds
         self.smooth_targets = smooth_targets
         self.n_jobs = n_jobs
@@ -105,74 +123,71 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not len(y):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         check_classification_targets(y)
-        weight = np.ones(len(y)) if sample_weight is None else self._check_weight(sample_weight, X, len(y))
+        weight = np.ones(len(y)) if sample_weight is None else self._check_weight(sample_weight, len(y))
         scores = self._scores(X, y, None if sample_weight is None else weight)
-        columns = scores[:, None] if scores.ndim == 1 else scores
-        if not np.all(np.isfinite(columns[weight > 0])):
-            raise ValueError("decision_function returned NaN or infinite scores; they cannot be calibrated.")
-        codes = np.searchsorted(self.classes_, y)
-        positive = [1] if scores.ndim == 1 else range(columns.shape[1])
-        if scores.ndim == 2 and columns.shape[1] != len(self.classes_):
-            raise ValueError(
-                f"decision_function returned {columns.shape[1]} columns for {len(self.classes_)} classes; "
-                "ask the estimator for one-vs-rest scores (decision_function_shape='ovr')."
-            )
         keep = weight > 0
-        self.links_ = [
-            self._fit_link(columns[keep, j], np.where(codes[keep] == code, 1.0, -1.0), weight[keep])
-            for j, code in enumerate(positive)
-        ]
+        self._check_scores(scores[keep])
+        codes = self._codes(y[keep])
+        if len(np.unique(codes)) < 2:
+            raise ValueError("y has one class only; calibration needs at least two classes.")
+        self.links_ = self._fit_links(scores[keep], codes, weight[keep])
+        self._floor = 1 / (len(self.classes_) * float(weight.sum())) if self.method != "sollich" else 0.0
         self._publish()
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The scores of the classifier; for Platt and for more than two classes, the calibrated log odds."""
+        """The scores of the classifier; with ``decision="calibrated"`` the log odds (two classes) or log
+        probabilities."""
         check_is_fitted(self, "links_")
-        return self._decision(self.estimator_.decision_function(X))
+        if self.decision == "classifier":
+            return self.estimator_.decision_function(X)
+        L = np.log(self.predict_proba(X))
+        return L[:, 1] - L[:, 0] if len(self.classes_) == 2 else L
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities; the largest entry of a row is the predicted class."""
         check_is_fitted(self, "links_")
-        scores = self.estimator_.decision_function(X)
-        decision = self._decision(scores)
-        if scores.ndim == 1:
-            return two_columns(expit(self.links_[0].log_odds(scores)), decision)
-        parts = np.column_stack([expit(link.log_odds(scores[:, j])) for j, link in enumerate(self.links_)])
-        return couple(parts, decision)
+        P = self._probability(np.asarray(self.estimator_.decision_function(X), dtype=float))
+        if self.decision == "calibrated":
+            return P
+        return keep_decision(P, self._codes(self.estimator_.predict(X)))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class."""
-        decision = self.decision_function(X)
-        codes = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
-        return self.classes_[codes]
+        """The label of the classifier, or with ``decision="calibrated"`` the most probable class."""
+        check_is_fitted(self, "links_")
+        if self.decision == "classifier":
+            return np.asarray(self.estimator_.predict(X))
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def _decision(self, scores: np.ndarray) -> np.ndarray:
-        if scores.ndim == 1:
-            return self.links_[0].log_odds(scores) if self.method == "platt" else scores
-        return np.column_stack([link.log_odds(scores[:, j]) for j, link in enumerate(self.links_)])
+    # -- scores ----------------------------------------------------------------------------------------------------
 
     def _scores(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         if isinstance(self.cv, str) and self.cv == "prefit":
             if isinstance(self.estimator, BaseEstimator):
                 check_is_fitted(self.estimator)
             self.estimator_, self.classes_ = self.estimator, np.asarray(self.estimator.classes_)
+            self._note_features()
             return np.asarray(self.estimator_.decision_function(X), dtype=float)
         self.classes_, codes = np.unique(y if weight is None else y[weight > 0], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class only ({self.classes_[0]!r}); calibration needs at least two classes.")
         if not hasattr(self.estimator, "decision_function"):
             raise ValueError(f"estimator must have decision_function; {type(self.estimator).__name__} has none.")
-        params = self._weight_params(weight)
+        params = weight_parameters(self.estimator, weight)
         cv = self._splitter(np.bincount(codes).min(), y)
         self.estimator_ = clone(self.estimator).fit(X, y, **params)
-        if hasattr(self.estimator_, "n_features_in_"):
-            self.n_features_in_ = self.estimator_.n_features_in_
-        if hasattr(self.estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.estimator_.feature_names_in_
+        self._note_features()
         scores = cross_val_predict(
             self.estimator, X, y, cv=cv, method="decision_function", n_jobs=self.n_jobs, params=params or None
         )
         return np.asarray(scores, dtype=float)
+
+    def _note_features(self) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+            elif name in vars(self):
+                delattr(self, name)
 
     def _splitter(self, smallest: int, y: np.ndarray) -> Any:
         if not isinstance(self.cv, int):
@@ -184,47 +199,105 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         return check_cv(min(self.cv, int(smallest)), y, classifier=True)
 
-    def _weight_params(self, weight: np.ndarray | None) -> dict[str, Any]:
-        if weight is None:
-            return {}
-        if not has_fit_parameter(self.estimator, "sample_weight"):
+    def _check_scores(self, scores: np.ndarray) -> None:
+        if not np.all(np.isfinite(scores)):
+            raise ValueError("decision_function returned NaN or infinite scores; they cannot be calibrated.")
+        if scores.ndim == 2 and scores.shape[1] != len(self.classes_):
             raise ValueError(
-                f"sample_weight was given but {type(self.estimator).__name__}.fit does not take it; "
-                "leave it out, or calibrate a fitted classifier with cv='prefit'."
+                f"decision_function returned {scores.shape[1]} columns for {len(self.classes_)} classes; "
+                "ask the estimator for one-vs-rest scores (decision_function_shape='ovr')."
             )
-        return {"sample_weight": weight}
+
+    def _codes(self, y: Any) -> np.ndarray:
+        codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        if not np.all(self.classes_[codes] == y):
+            raise ValueError(f"y holds labels the classifier does not know; it knows {self.classes_.tolist()}.")
+        return codes
+
+    # -- links -----------------------------------------------------------------------------------------------------
+
+    def _fit_links(self, scores: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> list[Any]:
+        if self._joint():
+            link = fit_score_map(scores, codes, weight)
+            if link.slope == link.bend == 0 and not link.matrix.any():
+                self._warn("the left-out scores do not rise with the probability of their class")
+            return [link]
+        columns, positive = (scores[:, None], [1]) if scores.ndim == 1 else (scores, range(scores.shape[1]))
+        links = []
+        for column, code in zip(columns.T, positive, strict=True):
+            own = codes == code
+            if own.all() or not own.any():
+                raise ValueError(f"y has no row of class {self.classes_[code]!r}, or no other; its link is unknown.")
+            links.append(self._fit_link(column, np.where(own, 1.0, -1.0), weight))
+        if any(getattr(link, "at_bound", False) for link in links):
+            self._warn("the temperature of the link ran to an end of its range")
+        return links
+
+    def _joint(self) -> bool:
+        return self.method == "auto" and (self.coupling != "one_vs_rest" or len(self.classes_) == 2)
 
     def _fit_link(self, scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Any:
-        if y.min() == y.max():
-            raise ValueError("y has one class only; calibration needs at least two classes.")
+        if self.method == "auto":
+            return fit_score_map(scores, (y > 0).astype(int), weight)
         if self.method == "platt":
-            return fit_sigmoid(scores, y, weight, smooth=self.smooth_targets)
+            return fit_sigmoid(scores, y, weight, smooth=self.smooth_targets in (None, True))
         if self.method == "sollich":
             return Sollich()
+        options: dict[str, Any] = {"bounds": self.temperature_bounds, "smooth": bool(self.smooth_targets)}
         if self.cost == "fit":
-            return fit_coherence(scores, y, weight, bounds=self.temperature_bounds)
-        return fit_temperature(scores, y, weight, cost=float(self.cost), bounds=self.temperature_bounds)
+            return fit_coherence(scores, y, weight, **options)
+        return fit_temperature(scores, y, weight, cost=float(self.cost), **options)
+
+    def _probability(self, scores: np.ndarray) -> np.ndarray:
+        """Class probabilities as the links give them."""
+        if self._joint():
+            return self.links_[0].probability(scores)
+        columns = scores[:, None] if scores.ndim == 1 else scores
+        parts = [self._one_against_rest(link, column) for link, column in zip(self.links_, columns.T, strict=True)]
+        P = np.column_stack([1 - parts[0], parts[0]] if scores.ndim == 1 else parts)
+        P = np.maximum(P, max(self._floor, float(np.finfo(float).eps)))
+        return P / P.sum(axis=1, keepdims=True)
+
+    @staticmethod
+    def _one_against_rest(link: Any, scores: np.ndarray) -> np.ndarray:
+        return link.probability(scores)[:, 1] if isinstance(link, ScoreMap) else expit(link.log_odds(scores))
 
     def _publish(self) -> None:
-        for name in _FITTED[self.method]:
-            values = [getattr(link, name) for link in self.links_]
-            setattr(self, name + "_", values[0] if len(values) == 1 else np.array(values))
+        for name in _PUBLISHED:
+            vars(self).pop(name + "_", None)
+            if self.method in ("coherence", "platt") and hasattr(self.links_[0], name):
+                values = [getattr(link, name) for link in self.links_]
+                setattr(self, name + "_", values[0] if len(values) == 1 else np.array(values))
+
+    @staticmethod
+    def _warn(what: str) -> None:
+        warnings.warn(
+            f"{what}: the probabilities say little beyond the label. Look at the classifier (is it better than chance "
+            "on rows it has not seen?), or give it more rows.",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def _check_parameters(self) -> None:
-        if self.method not in _METHODS:
-            raise ValueError(f"method must be one of {_METHODS}; got {self.method!r}.")
+        for name, allowed in (("method", _METHODS), ("coupling", _COUPLINGS), ("decision", _DECISIONS)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}.")
+        if self.coupling == "joint" and self.method != "auto":
+            raise ValueError(f"coupling='joint' needs method='auto'; got method={self.method!r}. Use 'one_vs_rest'.")
         if self.cost != "fit" and not (
             isinstance(self.cost, (int, float)) and np.isfinite(self.cost) and self.cost >= 0
         ):
             raise ValueError(f"cost must be a nonnegative number or 'fit'; got {self.cost!r}.")
-        low, high = self.temperature_bounds
-        if not 0 < low < high < np.inf:
-            raise ValueError(
-                f"temperature_bounds must be two increasing positive numbers; got {self.temperature_bounds!r}."
-            )
+        if self.temperature_bounds is not None:
+            low, high = self.temperature_bounds
+            if not 0 < low < high < np.inf:
+                raise ValueError(
+                    "temperature_bounds must be None or two increasing positive numbers; "
+                    f"got {self.temperature_bounds!r}."
+                )
 
     @staticmethod
-    def _check_weight(sample_weight: Any, X: Any, n: int) -> np.ndarray:
+    def _check_weight(sample_weight: Any, n: int) -> np.ndarray:
         weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
         if not np.any(weight > 0):
             raise ValueError(

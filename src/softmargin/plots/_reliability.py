@@ -62,7 +62,7 @@ class ReliabilityDisplay:
         cls, y: Any, p: Any, *, name: str = "", n_bins: int = 10, level: float = 0.95, **options: Any
     ) -> ReliabilityDisplay:
         """Draw probabilities ``p`` of the positive class for labels ``y`` in {0, 1}; ``options`` go to ``plot``."""
-        calibration = calibration_error(p, np.asarray(y, dtype=float), n_bins=n_bins, level=level)
+        calibration = calibration_error(np.asarray(y, dtype=float), p, n_bins=n_bins, level=level)
         return cls(calibration, name, level).plot(**options)
 
     def plot(self, ax: Any = None, *, colour: Any = None) -> ReliabilityDisplay:

@@ -1,7 +1,7 @@
 """How does a score become a probability?"""
 
 from softmargin.probability._bracket import Bracket, bracket
-from softmargin.probability._couple import couple, two_columns
+from softmargin.probability._couple import couple, keep_decision, two_columns
 from softmargin.probability._quality import (
     CalibrationError,
     brier,
@@ -10,15 +10,18 @@ from softmargin.probability._quality import (
     cross_entropy,
     misclassification,
 )
+from softmargin.probability._score_map import ScoreMap, fit_score_map
 from softmargin.probability._sigmoid import Sigmoid, fit_sigmoid
 from softmargin.probability._sollich import Sollich
 from softmargin.probability._temperature import CoherenceLink, fit_coherence, fit_temperature
 from softmargin.probability._truncated import estimable_or_fallback, outward_weights, walk_outwards
+from softmargin.probability._weights import weight_parameters
 
 __all__ = [
     "Bracket",
     "CalibrationError",
     "CoherenceLink",
+    "ScoreMap",
     "Sigmoid",
     "Sollich",
     "bracket",
@@ -29,10 +32,13 @@ __all__ = [
     "cross_entropy",
     "estimable_or_fallback",
     "fit_coherence",
+    "fit_score_map",
     "fit_sigmoid",
     "fit_temperature",
+    "keep_decision",
     "misclassification",
     "outward_weights",
     "two_columns",
     "walk_outwards",
+    "weight_parameters",
 ]

@@ -1,8 +1,9 @@
 """How good are estimated probabilities? Scores against labels, against true probabilities, and calibration.
 
-All take the probability of the positive class (or an ``(n, k)`` matrix where noted) and labels or true probabilities,
-and return a mean; smaller is better. ``comparative_gkl`` is the cross entropy against the *true* probabilities, the
-quantity the papers tabulate as GKL: the Kullback-Leibler divergence plus the entropy no method can remove.
+All take labels or true probabilities first and the estimated probability of the positive class second, as
+scikit-learn's metrics do, and return a mean; smaller is better. ``comparative_gkl`` is the cross entropy against the
+*true* probabilities, the quantity the papers tabulate as GKL: the Kullback-Leibler divergence plus the entropy no
+method can remove.
 """
 
 from __future__ import annotations
@@ -33,47 +34,53 @@ class CalibrationError(NamedTuple):
     count: NDArray[np.floating[Any]]
 
 
-def _pair(p: ArrayLike, t: ArrayLike, weight: ArrayLike | None) -> tuple[Any, Any, Any]:
-    p, t = np.asarray(p, dtype=float), np.asarray(t, dtype=float)
+def _pair(y_true: ArrayLike, y_prob: ArrayLike, weight: ArrayLike | None) -> tuple[Any, Any, Any]:
+    t, p = np.asarray(y_true, dtype=float), np.asarray(y_prob, dtype=float)
     if p.shape != t.shape or p.ndim != 1:
         raise ValueError(
-            f"probabilities and targets must be vectors of one length; got shapes {p.shape} and {t.shape}."
+            f"targets and probabilities must be vectors of one length; got shapes {t.shape} and {p.shape}."
         )
     if not (np.all((p >= 0) & (p <= 1)) and np.all((t >= 0) & (t <= 1))):
         raise ValueError("probabilities and targets must lie between 0 and 1; encode labels as 0 and 1.")
     w = np.ones_like(p) if weight is None else np.asarray(weight, dtype=float)
-    return p, t, w / w.sum()
+    return t, p, w / w.sum()
 
 
-def comparative_gkl(p: ArrayLike, truth: ArrayLike, weight: ArrayLike | None = None) -> float:
+def comparative_gkl(truth: ArrayLike, y_prob: ArrayLike, weight: ArrayLike | None = None) -> float:
     """``-mean(t log p + (1 - t) log(1 - p))`` for true probabilities ``t``; inf where a sure statement is wrong."""
-    p, t, w = _pair(p, truth, weight)
+    t, p, w = _pair(truth, y_prob, weight)
     with np.errstate(divide="ignore"):
         return float(w @ -(xlogy(t, p) + xlogy(1 - t, 1 - p)))
 
 
-def cross_entropy(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Mean log loss of the probabilities ``p`` of the positive class for labels ``y`` in {0, 1}."""
-    return comparative_gkl(p, y, weight)
+def cross_entropy(y_true: ArrayLike, y_prob: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """Mean log loss of the probabilities of the positive class for labels in {0, 1}."""
+    return comparative_gkl(y_true, y_prob, weight)
 
 
-def brier(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Mean squared distance of ``p`` from labels in {0, 1} (or from true probabilities)."""
-    p, t, w = _pair(p, y, weight)
+def brier(y_true: ArrayLike, y_prob: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """Mean squared distance of probabilities from labels in {0, 1} (or from true probabilities)."""
+    t, p, w = _pair(y_true, y_prob, weight)
     return float(w @ np.square(p - t))
 
 
-def misclassification(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+def misclassification(y_true: ArrayLike, y_prob: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Share of rows whose likelier class is not the label; ``p = 1/2`` is a vote for class 0."""
-    p, t, w = _pair(p, y, weight)
+    t, p, w = _pair(y_true, y_prob, weight)
     return float(w @ ((p > 0.5) != (t > 0.5)))
 
 
 def calibration_error(
-    p: ArrayLike, y: ArrayLike, *, n_bins: int = 10, level: float = 0.95, n_resamples: int = 200, random_state: Any = 0
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    n_bins: int = 10,
+    level: float = 0.95,
+    n_resamples: int = 200,
+    random_state: Any = 0,
 ) -> CalibrationError:
     """Expected calibration error over bins of equal count, with a percentile bootstrap interval over rows."""
-    p, t, _ = _pair(p, y, None)
+    t, p, _ = _pair(y_true, y_prob, None)
     if n_bins < 1:
         raise ValueError(f"n_bins must be at least 1; got {n_bins!r}.")
     order = np.argsort(p, kind="stable")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-__all__ = ["Sigmoid", "fit_sigmoid"]
+__all__ = ["Sigmoid", "fit_sigmoid", "targets"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -34,6 +34,15 @@ class Sigmoid:
         return self.slope * np.asarray(f, dtype=float) + self.offset
 
 
+def targets(y: Array, weight: Array, *, smooth: bool) -> Array:
+    """What the probability of the positive class should be: 1 and 0, or Platt's smoothed values."""
+    positive = y > 0
+    if not smooth:
+        return positive.astype(float)
+    n_positive, n_negative = float(weight[positive].sum()), float(weight[~positive].sum())
+    return np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+
+
 def fit_sigmoid(
     f: Array, y: Array, weight: Array | None = None, *, smooth: bool = True, max_iter: int = 100
 ) -> Sigmoid:
@@ -44,10 +53,8 @@ def fit_sigmoid(
     """
     f = np.asarray(f, dtype=float)
     weight = np.ones_like(f) if weight is None else np.asarray(weight, dtype=float)
-    positive = np.asarray(y) > 0
-    n_positive, n_negative = float(weight[positive].sum()), float(weight[~positive].sum())
-    high, low = ((n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2)) if smooth else (1.0, 0.0)
-    target = np.where(positive, high, low)
+    target = targets(np.asarray(y), weight, smooth=smooth)
+    n_positive, n_negative = float(weight[np.asarray(y) > 0].sum()), float(weight[np.asarray(y) <= 0].sum())
     unit = float(f.std()) or 1.0
     g = f / unit
     point = np.array([0.0, np.log((n_positive + 1) / (n_negative + 1))])

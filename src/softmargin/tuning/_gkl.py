@@ -86,10 +86,10 @@ def gkl_criterion(
         moved, q = p[draw.rows], initial[draw.rows]
         centre = _logit(q) if control else 0.0
         covariance = (draw.labels - draw.mean) * (_logit(moved) - centre) / draw.variance_ratio
-        drift = comparative_gkl(p, initial) - comparative_gkl(moved, q)
+        drift = comparative_gkl(initial, p) - comparative_gkl(q, moved)
         penalties.append(float(covariance.mean()) + drift)
     spread = float(np.std(penalties, ddof=1)) / np.sqrt(len(penalties)) if len(penalties) > 1 else np.nan
-    return comparative_gkl(fitted, labels) + float(np.mean(penalties)), spread
+    return comparative_gkl(labels, fitted) + float(np.mean(penalties)), spread
 
 
 def _logit(p: Array) -> Array:

@@ -24,6 +24,7 @@ def classifiers() -> dict[str, Any]:
     svm = SVC(C=5.0, gamma=8.0)
     return {
         "SVC + coherence link": ScoreCalibrator(svm, method="coherence", cost="fit"),
+        "SVC + ScoreCalibrator": ScoreCalibrator(svm),
         "SVC + Platt": ScoreCalibrator(svm, method="platt"),
         "ProbabilisticSVC": ProbabilisticSVC(kernel="rbf", gamma=8.0, C=5.0, n_weights=40),
         "C-learning": CoherenceClassifier(kernel="rbf", gamma=8.0, C=5.0),
@@ -45,11 +46,11 @@ def show(stage: Stage) -> None:
     rows, stated = [], {}
     for name, model in classifiers().items():
         stated[name] = p = model.fit(whole.X[:400], whole.y[:400]).predict_proba(X)[:, 1]
-        error = calibration_error(p, y > 0)
+        error = calibration_error(y > 0, p)
         low, high = error.interval
-        quality = [cross_entropy(np.clip(p, 1e-12, 1 - 1e-12), y > 0), brier(p, y > 0), np.abs(p - truth).mean()]
+        quality = [cross_entropy(y > 0, np.clip(p, 1e-12, 1 - 1e-12)), brier(y > 0, p), np.abs(p - truth).mean()]
         rows.append([name, *quality, f"{error.value:.3f}", f"[{low:.3f}, {high:.3f}]"])
-    rows.append(["the truth", cross_entropy(truth, y > 0), brier(truth, y > 0), 0.0, "", ""])
+    rows.append(["the truth", cross_entropy(y > 0, truth), brier(y > 0, truth), 0.0, "", ""])
     columns = ["classifier", "log loss", "Brier", "mean |P - truth|", "calibration error", "95% interval"]
     stage.table("two moons with 10% wrong labels: 400 rows to train, 8000 to judge", columns, rows)
     stage.picture("reliability", _reliability(stated, y > 0), "Observed frequency against stated probability.")

@@ -37,7 +37,7 @@ def show(stage: Stage) -> None:
         tuned[criterion] = model = tune(criterion)
         seconds = time.perf_counter() - start
         p = model.predict_proba(data.X_test)[:, 1]
-        loss = cross_entropy(p, data.y_test == model.classes_[1])
+        loss = cross_entropy(data.y_test == model.classes_[1], p)
         rows.append([name, model.best_params_["C"], model.score(data.X_test, data.y_test), loss, f"{seconds:.2f}s"])
     columns = ["judged by", "C chosen", "test accuracy", "test log loss", "time"]
     stage.table("logistic loss, 30 values of C, judged on 379 training rows with 15% wrong labels", columns, rows)
@@ -62,7 +62,7 @@ def _picture(tuned: dict[str, TunedClassifier]) -> Any:
     path = margin_path(data.X, data.y, Cs=Cs, l1_ratio=0.0)
     p = 1 / (1 + np.exp(-path.decision_function(data.X_test)))
     target = np.where(data.y_test == path.classes[1], 0.85, 0.15)
-    ax.plot(Cs, [comparative_gkl(column, target) for column in p.T], color=INK, lw=1.2, ls="--", label="truth")
+    ax.plot(Cs, [comparative_gkl(target, column) for column in p.T], color=INK, lw=1.2, ls="--", label="truth")
     clean(ax).set(xscale="log", xlabel="C", ylabel="log loss")
     ax.legend(frameon=False, fontsize=8.5)
     ax.axhline(np.log(2), color=SOFT, lw=0.6)

@@ -56,7 +56,7 @@ def show(stage: Stage) -> None:
         seconds = time.perf_counter() - start
         error = 1 - model.score(test.X, test.y)
         distance = np.abs(p - test.probability).mean()
-        rows.append([engine, error, comparative_gkl(p, test.probability), distance, f"{seconds:.2f}s"])
+        rows.append([engine, error, comparative_gkl(test.probability, p), distance, f"{seconds:.2f}s"])
     best = test.probability
     rows.append(["the truth", np.minimum(best, 1 - best).mean(), comparative_gkl(best, best), 0.0, ""])
     columns = ["engine", "test error", "log loss against the truth", "mean |P - truth|", "fit and predict"]
