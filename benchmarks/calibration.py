@@ -73,7 +73,7 @@ def _judge(name: str, seed: int, machine: str) -> dict[str, float]:
 def default_link(quick: bool) -> str:
     """Mean log loss, and relative to one sigmoid per class averaged over five machines (smaller is better)"""
     groups = {"two classes": TWO, "several classes": SEVERAL}
-    lines, own = [], {}
+    own: dict[tuple[str, str], list[str]] = {}
     for title, names in groups.items():
         names = names[:2] if quick else names
         jobs = [(name, seed, machine) for name in names for seed in (0, 1) for machine in MACHINES]
@@ -86,8 +86,8 @@ def default_link(quick: bool) -> str:
             peer = np.array([row["peer: CalibratedClassifierCV, sigmoid"] for row in rows])
             own[method, title] = [f"{losses.mean():.4f}", f"{losses.mean() / peer.mean():.3f}"]
             own[method, title].append(f"{np.mean(losses / peer):.3f}")
-    for method in dict.fromkeys(key[0] for key in own):
-        lines.append([method, *[cell for title in groups for cell in own[method, title]]])
+    methods = dict.fromkeys(method for method, _ in own)
+    lines = [[method, *[cell for title in groups for cell in own[method, title]]] for method in methods]
     head = ["method"]
     for title, names in groups.items():
         head += [f"{title}, {2 if quick else len(names)} sets", "/ sigmoid", "mean ratio"]
