@@ -13,10 +13,10 @@ from pathlib import Path
 __all__ = ["available_bytes", "require_square"]
 
 _SMALL = 1 << 27  # bytes not worth asking about
-_MEMINFO = Path("/proc/meminfo")
-_GROUP_LIMITS = (  # control groups, version 2 and 1: what is allowed, what is used
-    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
-    (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),
+_MEMINFO, _OWN_SIZE = Path("/proc/meminfo"), Path("/proc/self/statm")
+_GROUPS = (  # control groups, version 2 and 1: what is allowed, what is used, how much of it is files that may go
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
+    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 
 
@@ -36,30 +36,50 @@ def require_square(n_rows: int, itemsize: int = 8) -> None:
 
 def available_bytes() -> int | None:
     """How much may still be allocated; None where the system does not say."""
-    limits = [_system(), *(_group(allowed, used) for allowed, used in _GROUP_LIMITS)]
+    limits = [_system(), _address_space(), *(_group(*group) for group in _GROUPS)]
     known = [limit for limit in limits if limit is not None]
     return max(min(known), 0) if known else None
 
 
 def _system() -> int | None:
-    try:
-        for line in _MEMINFO.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
-    except OSError:
-        pass
+    found = _entry(_MEMINFO, "MemAvailable:")
+    if found is not None:
+        return 1024 * found
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
 
 
-def _group(allowed: Path, used: Path) -> int | None:
+def _address_space() -> int | None:
     try:
-        limit, now = allowed.read_text().strip(), used.read_text().strip()
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        used = int(_OWN_SIZE.read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError):
+        return None
+    return None if limit == resource.RLIM_INFINITY else limit - used
+
+
+def _group(folder: Path, allowed: str, used: str, files: str) -> int | None:
+    try:
+        limit, now = (folder / allowed).read_text().strip(), (folder / used).read_text().strip()
     except OSError:
         return None
-    return int(limit) - int(now) if limit.isdigit() and now.isdigit() else None
+    if not (limit.isdigit() and now.isdigit()):
+        return None
+    return int(limit) - int(now) + (_entry(folder / "memory.stat", files) or 0)
+
+
+def _entry(path: Path, name: str) -> int | None:
+    """The number after a name that starts a line."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return None
+    found = (line.split() for line in lines if line.startswith(name))
+    return next((int(words[1]) for words in found if words[0] == name and words[1].isdigit()), None)
 
 
 def _size(n_bytes: int) -> str:

@@ -23,12 +23,22 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
-__all__ = ["KernelFunction", "available", "find", "register"]
+__all__ = ["KernelFunction", "available", "euclidean", "find", "register"]
 
 Array = NDArray[np.floating[Any]]
 Similarity = Callable[[Any], Array]
+
+
+def euclidean(A: Any, B: Any) -> Array:
+    """Euclidean distances; dense rows are centred first, because ``|a|^2 + |b|^2 - 2 a'b`` loses digits far from 0."""
+    if not sparse.issparse(A) and not sparse.issparse(B) and len(B):
+        centre = np.asarray(B).mean(axis=0, dtype=np.float64).astype(B.dtype)
+        same, B = A is B, B - centre
+        A = B if same else A - centre
+    return np.asarray(euclidean_distances(A, B))
 
 
 class KernelFunction:
@@ -55,7 +65,7 @@ class KernelFunction:
     @staticmethod
     def distances(A: Any, B: Any) -> Array:
         """The distances whose typical size is the width of this kernel."""
-        return np.asarray(euclidean_distances(A, B))
+        return euclidean(A, B)
 
     @classmethod
     def parameters(cls) -> tuple[str, ...]:

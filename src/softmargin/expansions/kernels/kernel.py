@@ -76,13 +76,15 @@ class Kernel:
         """A function from row numbers to those rows of the kernel matrix of ``X``."""
         if self.is_own:
             return lambda at: self(X[at], X).astype(dtype, copy=False)
-        return self.function.among(X, dtype)
+        fetch = self.function.among(X, dtype)
+        return lambda at: _finite(fetch(at), f"kernel={self.name!r}")
 
     def to(self, rows: Any, X: Any) -> Callable[[Any], Array]:
         """A function from blocks of ``X`` to their similarities to ``rows``, prepared once for all blocks."""
         if self.is_own or sparse.issparse(X) != sparse.issparse(rows):
             return lambda block: self(block, rows)
-        return self.function.to(rows, X.dtype)
+        similarities = self.function.to(rows, X.dtype)
+        return lambda block: _finite(similarities(block), f"kernel={self.name!r}")
 
     def __call__(self, A: Any, B: Any) -> Array:
         """The matrix of similarities between the rows of ``A`` and ``B``, in their floating type."""

@@ -9,6 +9,7 @@ With ``s = 2 (nu gamma)^(1/2) |x - z|``, so that ``degree -> inf`` is the Gaussi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import factorial
 from typing import Any
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from softmargin.expansions.kernels.function import KernelFunction, register
 
 __all__ = ["Matern"]
+
+Array = NDArray[np.floating[Any]]
 
 _MOST = 20  # factorials of (2 degree)! stay exact in float64; beyond, the kernel is the Gaussian to 1 per cent
 
@@ -35,13 +38,24 @@ class Matern(KernelFunction):
         if not 0 <= self.degree <= _MOST or self.degree != int(self.degree):
             raise ValueError(f"degree must be an integer from 0 to {_MOST} for kernel='matern'; got {self.degree!r}.")
 
-    def __call__(self, A: Any, B: Any) -> NDArray[np.floating[Any]]:
+    def __call__(self, A: Any, B: Any) -> Array:
         s = self.distances(A, B)
         if A is B:
             np.fill_diagonal(s, 0.0)
+        return self._profile(s).astype(np.result_type(A.dtype, B.dtype), copy=False)
+
+    def among(self, rows: Any, dtype: Any) -> Callable[[NDArray[np.int64]], Array]:
+        def fetch(at: NDArray[np.int64]) -> Array:
+            s = self.distances(rows[at], rows)
+            s[np.arange(len(at)), at] = 0.0  # rounding of a distance has a slope here, unlike in a Gaussian
+            return self._profile(s).astype(dtype, copy=False)
+
+        return fetch
+
+    def _profile(self, s: Array) -> Array:
+        """The kernel at given distances, which are overwritten."""
         d = int(self.degree)
         s *= 2 * np.sqrt((d + 0.5) * self.gamma)
         front = factorial(d) / factorial(2 * d)
         sizes = [front * factorial(d + i) / (factorial(i) * factorial(d - i)) * 2.0 ** (d - i) for i in range(d + 1)]
-        K = np.exp(-s) * np.polyval(sizes, s)
-        return K.astype(np.result_type(A.dtype, B.dtype), copy=False)
+        return np.asarray(np.exp(-s) * np.polyval(sizes, s))

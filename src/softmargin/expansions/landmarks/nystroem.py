@@ -39,7 +39,8 @@ class NystroemFeatures(DenseFeatures):
         if values[0] < -INDEFINITE * largest:
             raise ValueError(indefinite_message(float(values[0]), largest))
         kept = values > largest * len(values) * np.finfo(np.float64).eps
-        self.basis = vectors[:, kept] / np.sqrt(values[kept])
+        # landmarks similar to nothing span no function: one feature that is zero everywhere
+        self.basis = vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(values), 1))
         super().__init__(between @ self.basis.astype(between.dtype, copy=False))
 
     def scorer(self, coef: Array) -> Callable[[Any], Array]:
