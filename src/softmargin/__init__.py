@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from softmargin.estimators.truncated_logistic import TruncatedLogisticRegression
     from softmargin.estimators.truncated_softmax import TruncatedSoftmaxClassifier
     from softmargin.estimators.tuned_classifier import TunedClassifier
+    from softmargin.files import InvalidModelFile, load, save
     from softmargin.inference import audit_labels
     from softmargin.solvers import SeparableWarning
 
@@ -45,8 +46,11 @@ _EXPORTS: dict[str, str] = {
     "TruncatedLogisticRegression": "softmargin.estimators.truncated_logistic",
     "TunedClassifier": "softmargin.estimators.tuned_classifier",
     "audit_labels": "softmargin.inference",
+    "InvalidModelFile": "softmargin.files",
     "SeparableWarning": "softmargin.solvers",
     "TruncatedSoftmaxClassifier": "softmargin.estimators.truncated_softmax",
+    "load": "softmargin.files",
+    "save": "softmargin.files",
 }
 
 __version__ = _version("softmargin")
