@@ -84,7 +84,6 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "cost path": lambda: paths.cost_path(X, SIGN, kernel="rbf"),
     "weight path": lambda: paths.weight_path(X, SIGN),
     "balance path": lambda: paths.balance_path(X, SIGN),
-    "margin path": lambda: paths.margin_path(X, SIGN, Cs=8),
 }
 
 

@@ -1,6 +1,7 @@
-"""No file, however damaged or clever, crashes the reader, runs code, allocates beyond the limit or gives another model."""
+"""No file, however damaged or clever, crashes the reader, runs code, allocates without limit or gives another model."""
 
 import builtins
+import contextlib
 import importlib
 import json
 import os
@@ -117,10 +118,8 @@ def test_clever_files_are_refused_or_give_a_plain_error(written, tmp_path, monke
             model = sm.load(rewritten(written, tmp_path / "clever", change))
         except sm.InvalidModelFile:
             continue
-        try:
+        with contextlib.suppress(Exception):  # an odd model may fail in any ordinary way
             model.decision_function(models.TABLE)
-        except Exception as error:  # an odd model may fail in any ordinary way
-            assert isinstance(error, Exception)
 
 
 def test_bombs_are_refused_before_they_unfold(written, tmp_path):

@@ -10,8 +10,8 @@ import zipfile
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from tests.files import models
 
@@ -156,7 +156,9 @@ def test_pickles_and_other_files_are_no_models(tmp_path):
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 
 
-@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*/*.softmargin")), ids=lambda file: f"{file.parent.name}/{file.stem}")
+@pytest.mark.parametrize(
+    "file", sorted(GOLDEN.glob("*/*.softmargin")), ids=lambda file: f"{file.parent.name}/{file.stem}"
+)
 def test_files_of_every_release_still_answer(file):
     """``python -m tests.files.golden`` writes those of a release, with the answers given then."""
     model = sm.load(file)

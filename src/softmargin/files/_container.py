@@ -136,16 +136,14 @@ def _checked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, entry: Mapping[str
     size = int(entry["bytes"])
     if info.file_size != size:
         raise InvalidModelFile(f"{info.filename} does not have its size: the file is damaged.")
-    content = bytearray(size)
+    content = bytearray()
     with archive.open(info) as member:
-        read, view = 0, memoryview(content)
-        while read < size:
-            count = member.readinto(view[read : read + (1 << 20)])
-            if not count:
+        while part := member.read(1 << 20):
+            content += part
+            if len(content) > size:
                 break
-            read += count
-        if read != size or member.read(1):
-            raise InvalidModelFile(f"{info.filename} does not have its size: the file is damaged.")
+    if len(content) != size:
+        raise InvalidModelFile(f"{info.filename} does not have its size: the file is damaged.")
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
         raise InvalidModelFile(f"{info.filename} does not have its digest: the file is damaged.")
     return content

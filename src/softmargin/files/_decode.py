@@ -74,7 +74,7 @@ class Decoder:
 
     def _build_dict(self, node: dict[str, Any]) -> dict[Any, Any]:
         pairs = self._list_of(node["dict"])
-        found = {key: value for key, value in pairs}
+        found: dict[Any, Any] = dict(pairs)
         if len(found) != len(pairs):
             raise InvalidModelFile("a dictionary has a key twice.")
         return found

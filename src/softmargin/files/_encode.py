@@ -49,7 +49,7 @@ class Encoder:
 
     def encode(self, value: Any, where: str) -> Any:
         """The node of a value; ``where`` says what to call it in an error."""
-        if value is None or isinstance(value, bool | str) and type(value) in (bool, str):
+        if value is None or (isinstance(value, bool | str) and type(value) in (bool, str)):
             return value
         if type(value) is int:
             return value
@@ -109,7 +109,7 @@ class Encoder:
         return {"array": number}
 
     def _scalar(self, value: np.generic, where: str) -> Any:
-        if value.dtype.kind not in "biufU" or value.dtype.itemsize > 8 and value.dtype.kind != "U":
+        if value.dtype.kind not in "biufU" or (value.dtype.itemsize > 8 and value.dtype.kind != "U"):
             raise TypeError(f"{where} is a {type(value).__name__}, which a model file cannot hold.")
         return {"scalar": self.encode(value.item(), where), "dtype": value.dtype.str}
 

@@ -25,6 +25,11 @@ _CLASSES: dict[str, str] = {
         TruncatedSoftmaxClassifier TunedClassifier""",
     "softmargin.solution": "Solution RobustSolution",
     "softmargin.expansions": "Kernel KernelScore LinearScore Literal Rule",
+    "softmargin.expansions.kernels.laplacian": "Laplacian",
+    "softmargin.expansions.kernels.linear": "Linear",
+    "softmargin.expansions.kernels.matern": "Matern",
+    "softmargin.expansions.kernels.polynomial": "Polynomial",
+    "softmargin.expansions.kernels.rbf": "Gaussian",
     "softmargin.losses": """
         BalancedConvex BalancedHinge BiancoYohai  Cauchy Coherence Copas CrouxHaesbroeck CustomEntropy
         Exponential GemanMcClure GeneralRobust Gini Hinge HuberizedHinge LeastSquares LogEntropy Logistic Matsushita
@@ -65,7 +70,7 @@ _FUNCTIONS = {"sklearn.feature_selection": ("chi2", "f_classif", "mutual_info_cl
 @cache
 def _places() -> dict[str, tuple[str, str]]:
     """From a tag to the module and the name of its class."""
-    found = {}
+    found: dict[str, tuple[str, str]] = {}
     for module, names in _CLASSES.items():
         package = ".".join(module.split(".")[:2]) if module.startswith("softmargin") else module
         found |= {f"{package}.{name}": (module, name) for name in names.split()}
@@ -97,7 +102,7 @@ def _known() -> dict[str, Any]:
     numpy_names = {
         f"numpy.{name}": value
         for name, value in vars(np).items()
-        if isinstance(value, np.ufunc) or isinstance(value, type) and issubclass(value, np.generic)
+        if isinstance(value, np.ufunc) or (isinstance(value, type) and issubclass(value, np.generic))
     }
     functions = {
         f"{package}.{name}": getattr(importlib.import_module(package), name)
