@@ -94,7 +94,7 @@ def read_members(path: Path, max_bytes: int) -> dict[str, bytearray]:
         raise InvalidModelFile(f"{path}: {error}") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, ValueError, NotImplementedError) as error:
         raise InvalidModelFile(f"{path} is not a softmargin model file, or it is damaged ({error}).") from error
-    except (RuntimeError, OverflowError, MemoryError, RecursionError) as error:
+    except (OSError, RuntimeError, OverflowError, MemoryError, RecursionError) as error:
         raise InvalidModelFile(f"{path} is damaged ({error}).") from error
 
 
