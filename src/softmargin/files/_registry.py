@@ -38,7 +38,7 @@ _CLASSES: dict[str, str] = {
     "softmargin.losses._custom": "CustomLoss",
     "softmargin.losses._differentiate": "CentralDifference ComplexStep",
     "softmargin.penalties": "AdaptiveL1 ElasticNet MCP SCAD",
-    "softmargin.probability": "Bracket CoherenceLink Sigmoid Sollich",
+    "softmargin.probability": "Bracket CoherenceLink ScoreMap Sigmoid Sollich",
     "softmargin.paths": "MarginPath Path",
     "softmargin.paths.exact.path": "TrainingRows",
     "softmargin.paths.exact.pieces": "AffinePiece ParametricQP TracedPiece",
