@@ -7,7 +7,7 @@ BENCH_STAMP := $(VENV)/.ready-bench
 SOURCES := $(wildcard src/softmargin/_compiled/*.pyx src/softmargin/_compiled/*.pxd) $(shell find . -name meson.build -not -path './build/*' -not -path './.venv/*')
 export OPENBLAS_NUM_THREADS ?= 2
 
-.PHONY: demo test bench lint format clean
+.PHONY: demo test portable fuzz boundscheck sanitize bench lint format clean
 
 $(VENV)/.tools: pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -30,6 +30,24 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist worksteal
+
+# The suite once more on the arithmetic of an older processor, with two BLAS threads: no test may depend on the machine.
+portable: $(STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" OPENBLAS_CORETYPE=Nehalem OPENBLAS_NUM_THREADS=2 \
+	  NPY_DISABLE_CPU_FEATURES="$$($(PY) tools/cpu_features.py)" $(PY) -m pytest -q -n 2 --dist worksteal tests
+
+# Random cases with oracles; SEED= repeats a run, a finding prints the command that repeats it.
+SECONDS ?= 600
+fuzz: $(STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+# The compiled loops with every index checked, and under the address and undefined behaviour sanitizers.
+boundscheck: $(STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) tools/checked_build.py boundscheck --seconds $(CHECK_SECONDS)
+
+CHECK_SECONDS ?= 120
+sanitize: boundscheck
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) tools/checked_build.py sanitizers --seconds $(CHECK_SECONDS)
 
 bench: $(BENCH_STAMP)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m benchmarks

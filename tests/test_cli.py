@@ -1,5 +1,7 @@
 """The command line: sections run alone, failures are loud, the page holds what was shown."""
 
+import html.parser
+import io
 import re
 
 import pytest
@@ -65,6 +67,55 @@ def test_a_failing_section_is_reported_and_the_rest_still_run(tmp_path):
     page = (tmp_path / "index.html").read_text()
     assert "the lamp is broken" in page
     assert "all well &amp; good" in page
+
+
+class _Names(html.parser.HTMLParser):
+    """Every tag and attribute of a page, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.text = set(), set(), ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data):
+        self.text += data
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '" onmouseover="alert(1)',
+    "' autofocus='",
+    "</table></section>",
+    "[/red] [bold",
+    "&amp;lt;",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_becomes_markup_on_the_page_or_the_terminal(tmp_path, name):
+    import matplotlib.pyplot as plt
+
+    def show(stage):
+        stage.note(name)
+        stage.table(name, [name, "value"], [[name, 1.0]])
+        stage.text(name, name)
+        stage.picture("plot", plt.figure(), name)
+
+    with Console(file=io.StringIO()) as console:
+        harmless, hostile = Section("a", 1, "a", "a", show), Section("a" + name.replace("/", ""), 1, name, name, show)
+        assert _run.run([hostile], tmp_path, console) == []
+        assert name in console.file.getvalue()
+    page = _Names((tmp_path / "index.html").read_text())
+    assert name in page.text
+    name = "plain"
+    assert _run.run([harmless], tmp_path, quiet()) == []
+    plain = _Names((tmp_path / "index.html").read_text())
+    assert page.tags == plain.tags
+    assert page.attributes == plain.attributes
 
 
 def test_a_stage_keeps_what_it_shows(tmp_path):

@@ -98,6 +98,55 @@ def test_a_missing_set_says_how_to_get_it(directory):
         load("mixd", download=False)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../mixed",
+        "a/../mixed",
+        "/etc/passwd",
+        "..",
+        ".hidden",
+        "sub/mixed",
+        "sub\\mixed",
+        "c:mixed",
+        "mixed\0",
+        "",
+        3,
+        None,
+    ],
+)
+def test_a_path_is_no_name(directory, name):
+    (directory / "sub").mkdir()
+    with pytest.raises(ValueError, match="name must be the name of a data set"):
+        load(name)
+
+
+def test_no_name_leaves_the_directory(directory, monkeypatch):
+    inner = directory / "inner"
+    inner.mkdir()
+    monkeypatch.setenv("SOFTMARGIN_DATA", str(inner))
+    for name in ("../mixed", str(directory / "mixed")):
+        with pytest.raises(ValueError, match="not a path"):
+            load(name)
+
+
+def test_openml_is_asked_with_arguments_it_accepts(directory, monkeypatch):
+    import sklearn.datasets._openml as openml
+
+    seen = []
+
+    def answer(*arguments, **options):
+        seen.append(options)
+        raise OSError("asked for real")
+
+    monkeypatch.setattr(openml, "_get_data_info_by_name", answer)
+    monkeypatch.setattr(openml, "_get_data_description_by_id", answer)
+    for name in ("spambase", "some set"):
+        with pytest.raises(DataNotFound, match="asked for real"):
+            load(name)
+    assert len(seen) == 2
+
+
 def test_openml_failure_is_reported(directory, monkeypatch):
     def offline(**asked):
         raise OSError(f"no route to host for {asked['data_id']}")

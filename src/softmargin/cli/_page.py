@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
 import softmargin
 from softmargin.cli._stage import Item, Section
@@ -56,7 +57,7 @@ class Chapter:
 
 def write_page(output: Path, chapters: Sequence[Chapter], seconds: float) -> Path:
     """Write ``index.html`` into ``output`` and return its path."""
-    links = "".join(f'<a href="#{c.section.name}">{escape(c.section.title)}</a>' for c in chapters)
+    links = "".join(f'<a href="#{escape(c.section.name)}">{escape(c.section.title)}</a>' for c in chapters)
     body = "\n".join(_chapter(chapter) for chapter in chapters)
     path = output / "index.html"
     path.write_text(
@@ -79,7 +80,7 @@ def _chapter(chapter: Chapter) -> str:
     section = chapter.section
     items = "\n".join(_SHOWN[item.kind](item) for item in chapter.items)
     return (
-        f'<section id="{section.name}"><span class="time">{chapter.seconds:.1f} s</span>'
+        f'<section id="{escape(section.name)}"><span class="time">{chapter.seconds:.1f} s</span>'
         f'<h2>{escape(section.title)}</h2><p class="about">{escape(section.about)}</p>\n{items}</section>'
     )
 
@@ -90,9 +91,9 @@ def _note(item: Item) -> str:
 
 def _table(item: Item) -> str:
     columns, rows, numeric = item.content
-    kind = ["class=number" if right else "" for right in numeric]
-    head = "".join(f"<th {k}>{escape(c)}</th>" for k, c in zip(kind, columns, strict=True))
-    lines = ("".join(f"<td {k}>{escape(v)}</td>" for k, v in zip(kind, row, strict=True)) for row in rows)
+    kind = [' class="number"' if right else "" for right in numeric]
+    head = "".join(f"<th{k}>{escape(c)}</th>" for k, c in zip(kind, columns, strict=True))
+    lines = ("".join(f"<td{k}>{escape(v)}</td>" for k, v in zip(kind, row, strict=True)) for row in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return (
         f'<div class="scroll"><table><caption>{escape(item.caption)}</caption>'
@@ -101,7 +102,7 @@ def _table(item: Item) -> str:
 
 
 def _picture(item: Item) -> str:
-    name, caption = escape(item.content, quote=True), escape(item.caption, quote=True)
+    name, caption = escape(quote(item.content)), escape(item.caption)
     return (
         f'<figure><a href="{name}"><img src="{name}" alt="{caption}" loading="lazy"></a>'
         f"<figcaption>{caption}</figcaption></figure>"

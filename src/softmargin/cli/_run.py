@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.rule import Rule
+from rich.text import Text
 
 from softmargin.cli._page import Chapter, write_page
 from softmargin.cli._stage import Item, Section, Stage
@@ -33,20 +35,22 @@ def run(sections: Sequence[Section], output: Path, console: Console) -> list[str
     chapters, failed = [], []
     began = time.perf_counter()
     for section in sections:
-        console.print(Rule(f"[bold]{section.title}"))
-        console.print(section.about, style="dim", highlight=False)
+        console.print(Rule(Text(section.title, style="bold")))
+        console.print(section.about, style="dim", highlight=False, markup=False)
         stage = Stage(section.name, output, console)
         start = time.perf_counter()
         try:
             section.show(stage)
         except Exception:
             trace = traceback.format_exc()
-            console.print(f"[bold red]{section.name} failed[/]")
+            console.print(f"{section.name} failed", style="bold red", markup=False)
             console.print(trace, markup=False)
             stage.items.append(Item("text", trace, "This section failed."))
             failed.append(section.name)
         chapters.append(Chapter(section, stage.items, time.perf_counter() - start))
     page = write_page(output, chapters, time.perf_counter() - began)
     console.print(Rule())
-    console.print(f"{len(sections) - len(failed)} of {len(sections)} sections shown; look at [bold]{page}[/]")
+    console.print(
+        f"{len(sections) - len(failed)} of {len(sections)} sections shown; look at [bold]{escape(str(page))}[/]"
+    )
     return failed

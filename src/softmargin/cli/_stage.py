@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 __all__ = ["Item", "Section", "Stage"]
 
@@ -50,18 +52,18 @@ class Stage:
 
     def note(self, text: str) -> None:
         """A sentence on what was found."""
-        self.console.print(text, highlight=False)
+        self.console.print(text, highlight=False, markup=False)
         self.items.append(Item("note", text))
 
     def table(self, caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """A table: numbers are shown to four figures, everything else as it is."""
         shown = [[_cell(value) for value in row] for row in rows]
         numeric = [all(_is_number(row[i]) for row in shown) for i in range(len(columns))]
-        table = Table(title=caption, title_justify="left", title_style="italic")
+        table = Table(title=Text(caption), title_justify="left", title_style="italic")
         for column, right in zip(columns, numeric, strict=True):
-            table.add_column(column, justify="right" if right else "left", overflow="fold")
+            table.add_column(Text(column), justify="right" if right else "left", overflow="fold")
         for row in shown:
-            table.add_row(*row)
+            table.add_row(*map(Text, row))
         self.console.print(table)
         self.items.append(Item("table", (list(columns), shown, numeric), caption))
 
@@ -72,7 +74,7 @@ class Stage:
         path = self.output / f"{self.name}_{name}.png"
         figure.savefig(path, dpi=130, bbox_inches="tight", facecolor="white")
         plt.close(figure)
-        self.console.print(f"[dim]picture[/] {path}", highlight=False)
+        self.console.print(f"[dim]picture[/] {escape(str(path))}", highlight=False)
         self.items.append(Item("picture", path.name, caption))
 
     def code(self, *functions: Callable[..., Any]) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from softmargin.datasets._sample import Sample, require_size
+from softmargin.datasets._sample import Sample, require_size, require_spread
 
 __all__ = ["make_g241", "make_gaussians", "make_normal", "make_wavy"]
 
@@ -66,7 +66,7 @@ def make_wavy(n: int = 100, *, scale: float = 0.3, random_state: Any = None) -> 
     at (3, -.5), (-1, -.5), (0, -1). The thesis uses ``scale`` 0.3 and 0.5 (Bayes errors 0.00017 and 0.02197).
     """
     require_size(n, 2)
-    _require_scale(scale)
+    require_spread(scale, "scale")
     rng = check_random_state(random_state)
     means = np.array([[3, -0.5], [-1, -0.5], [0, -1], [1, 0.5], [-3, 0.5], [0, 1]], dtype=float)
     spreads = np.tile([[scale, scale], [scale, scale], [4 * scale, scale / 3]], (2, 1))
@@ -108,7 +108,7 @@ def make_gaussians(n: int = 100, *, n_classes: int = 3, scale: float | None = No
         raise ValueError(f"n_classes must be 3, 6 or 4; got {n_classes!r}.")
     means, layout, default = layouts[n_classes]
     scale = default if scale is None else scale
-    _require_scale(scale)
+    require_spread(scale, "scale")
     codes = np.array(layout)
     shares = 1 / (n_classes * np.bincount(codes)[codes])
     clouds = _Clouds(codes, means, np.full(means.shape, scale), shares)
@@ -146,8 +146,3 @@ def _binary(clouds: _Clouds, component: NDArray[Any], rng: Any) -> Sample:
 def _direction(rng: Any) -> NDArray[Any]:
     vector = rng.standard_normal(241)
     return vector / np.linalg.norm(vector)
-
-
-def _require_scale(scale: float) -> None:
-    if not scale > 0:
-        raise ValueError(f"scale must be positive; got {scale!r}.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ from softmargin.datasets._encode import encode_table, encode_text, standardized
 __all__ = ["DataNotFound", "Dataset", "available", "data_directory", "load"]
 
 _EMBEDDED = ("breast_cancer", "digits", "iris", "wine")
+
+_NAME = re.compile(r"\w[\w .+()-]*")
 
 _EXTRA_COLUMNS = {
     "colon": ("sample", "target_suspect"),
@@ -117,6 +120,7 @@ def load(
     >>> data.X.shape, data.y[:3].tolist()
     ((569, 30), ['malignant', 'malignant', 'malignant'])
     """
+    _require_name(name)
     data = _from_directory(name) or _from_sklearn(name)
     if data is None and not download:
         raise DataNotFound(_how_to_get(name, "downloads are off (download=False)"))
@@ -142,6 +146,15 @@ def available() -> list[str]:
     directory = data_directory()
     files = [] if directory is None else [path for path in directory.iterdir() if path.suffix in (".parquet", ".npz")]
     return sorted({path.stem for path in files} | set(_EMBEDDED))
+
+
+def _require_name(name: Any) -> None:
+    """A name, never a path: what a stranger asks for must not leave the data directory."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"name must be the name of a data set (letters, digits, spaces and _ - + . ( ), not a path); got {name!r}. "
+            "Set SOFTMARGIN_DATA to the directory that holds the file."
+        )
 
 
 def _candidates() -> Iterator[Path]:
@@ -222,7 +235,7 @@ def _from_openml(name: str) -> Dataset:
     known = _OPENML_IDS.get(name)
     asked: dict[str, Any] = {"name": name, "version": "active"} if known is None else {"data_id": known}
     try:
-        bunch = fetch_openml(**asked, as_frame=True, parser="auto", n_retries=0)
+        bunch = fetch_openml(**asked, as_frame=True, parser="auto", n_retries=1)
     except (OSError, ValueError) as error:  # no network, or a name OpenML does not know
         raise DataNotFound(_how_to_get(name, f"OpenML answered: {error}")) from error
     X = bunch.data.drop(columns=[column for column in ("target", "split") if column in bunch.data])

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit, logsumexp
 from sklearn.utils import check_random_state
 
-from softmargin.datasets._sample import Sample, flip_labels, require_rate, require_size
+from softmargin.datasets._sample import Sample, flip_labels, require_rate, require_size, require_spread
 
 __all__ = ["make_disk", "make_moons", "make_sine", "make_square"]
 
@@ -63,8 +63,7 @@ def make_sine(n: int = 1000, *, noise: float = 0.1, random_state: Any = None) ->
     ``logit P(y = +1 | x) = 2 x2 (sin x1 + 1) / noise**2``. Bayes error 0.05905 and entropy 0.10068 at noise 0.1.
     """
     require_size(n)
-    if not noise > 0:
-        raise ValueError(f"noise must be positive; got {noise!r}.")
+    require_spread(noise, "noise")
     rng = check_random_state(random_state)
     y = np.where(rng.uniform(size=n) < 0.5, 1, -1)
     x1 = rng.uniform(0, 2 * np.pi, n)
@@ -96,8 +95,7 @@ def make_moons(
     """
     require_size(n, 2)
     require_rate(flip)
-    if not noise >= 0:
-        raise ValueError(f"noise must not be negative; got {noise!r}.")
+    require_spread(noise, "noise", zero=True)
     rng = check_random_state(random_state)
     y = rng.permutation(np.where(np.arange(n) < n // 2, 1, -1))
     X = _arc(rng.uniform(0, np.pi, n), y) + noise * rng.standard_normal((n, 2))

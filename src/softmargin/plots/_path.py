@@ -11,6 +11,21 @@ from softmargin.plots._style import SOFT, class_colour, direct_labels, new_axes
 
 __all__ = ["PathDisplay"]
 
+_PARAMETERS = {"C": "cost C", "pi": "class weight pi", "v": "balance v"}
+
+
+def _values_of(ends: tuple[float, float], breakpoints: Any, count: int, log: bool) -> NDArray[np.floating[Any]]:
+    """Breakpoints and evenly spaced values between the ends; an open end is drawn a little beyond the last change."""
+    knots = np.asarray(breakpoints, dtype=float)
+    low, high = ends[0], ends[1] if np.isfinite(ends[1]) else 1.2 * float(knots.max(initial=1.0))
+    if log:
+        positive = knots[knots > 0]
+        low = max(low, 1e-4 * high, 0.5 * float(positive.min(initial=high)))
+        even = np.geomspace(low, high, count)
+    else:
+        even = np.linspace(low, high, count)
+    return np.unique(np.concatenate([even, knots[(knots >= low) & (knots <= high)]]).clip(low, high))
+
 
 class PathDisplay:
     """One line per coefficient against the parameter of a path, the largest ones named.
@@ -48,6 +63,45 @@ class PathDisplay:
             raise ValueError(f"feature_names must name {self.coefs.shape[1]} features; got {len(names)}.")
         self.feature_names = names
         self.parameter_name = parameter_name
+
+    @classmethod
+    def from_path(
+        cls, path: Any, *, feature_names: Any = None, n_points: int = 200, ax: Any = None, **options: Any
+    ) -> PathDisplay:
+        """Draw a path of :mod:`softmargin.paths`, exact or on a grid.
+
+        Parameters
+        ----------
+        path : Path or MarginPath
+            A path over features shows a line per feature, a kernel path one per training row.
+        feature_names : sequence of str, optional
+            Names of the features (or rows).
+        n_points : int, default=200
+            Values at which an exact path is read, besides its breakpoints.
+        ax : matplotlib axes, optional
+        **options
+            Passed to ``plot``; ``log`` is chosen by the parameter unless it is given.
+
+        Examples
+        --------
+        >>> import matplotlib; matplotlib.use("Agg")
+        >>> from softmargin.datasets import make_sine
+        >>> from softmargin.paths import cost_path, weight_path
+        >>> from softmargin.plots import PathDisplay
+        >>> X, y, _ = make_sine(60, noise=0.8, random_state=0)
+        >>> PathDisplay.from_path(weight_path(X, y)).parameter_name
+        'class weight pi'
+        >>> PathDisplay.from_path(cost_path(X, y, C_max=10), feature_names=["angle", "height"]).ax_.get_xscale()
+        'log'
+        """
+        if hasattr(path, "coefs"):
+            display = cls(path.Cs, path.coefs, feature_names, _PARAMETERS["C"])
+            return display.plot(ax, **({"log": True} | options))
+        log = path.parameter == "C"
+        values = _values_of(path.range, path.breakpoints, n_points, log)
+        coefs = np.array([path.at(t).coef for t in values])
+        display = cls(values, coefs, feature_names, _PARAMETERS.get(path.parameter, path.parameter))
+        return display.plot(ax, **({"log": log} | options))
 
     def plot(self, ax: Any = None, *, n_named: int = 8, log: bool = True, mark: float | None = None) -> PathDisplay:
         """Draw the path; ``n_named`` largest coefficients are coloured and named, ``mark`` draws a chosen value."""

@@ -10,7 +10,7 @@ import numpy as np
 from softmargin.cli._stage import Section, Stage
 from softmargin.datasets import Sample, make_square
 from softmargin.paths import Path, balance_path
-from softmargin.plots._style import INK, SOFT, class_colour, clean, pyplot
+from softmargin.plots import INK, SOFT, class_colour, clean, pyplot
 
 __all__ = ["SECTION"]
 

@@ -13,8 +13,7 @@ from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
 from softmargin.datasets import make_moons
 from softmargin.inference import Inference
-from softmargin.plots import IntervalDisplay, ReliabilityDisplay
-from softmargin.plots._style import INK, clean, pyplot
+from softmargin.plots import INK, IntervalDisplay, ReliabilityDisplay, clean, pyplot
 from softmargin.probability import brier, calibration_error, cross_entropy
 
 __all__ = ["SECTION"]

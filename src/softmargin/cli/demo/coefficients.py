@@ -10,8 +10,7 @@ import numpy as np
 from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
 from softmargin.paths import MarginPath, margin_path
-from softmargin.plots import PathDisplay
-from softmargin.plots._style import INK, class_colour, clean, pyplot
+from softmargin.plots import INK, PathDisplay, class_colour, clean, pyplot
 
 __all__ = ["SECTION"]
 

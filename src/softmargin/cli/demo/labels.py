@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression, audit_labels
 from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
-from softmargin.plots._style import INK, SOFT, class_colour, clean, pyplot
+from softmargin.plots import INK, SOFT, class_colour, clean, pyplot
 
 __all__ = ["SECTION"]
 

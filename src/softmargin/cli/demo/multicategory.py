@@ -10,8 +10,7 @@ from sklearn.metrics import log_loss
 from softmargin import CompositeLeastSquaresClassifier, MulticategorySVC
 from softmargin.cli._stage import Section, Stage
 from softmargin.datasets import DataNotFound, Sample, load, make_gaussians
-from softmargin.plots import BoundaryDisplay
-from softmargin.plots._style import INK, class_colour, clean, pyplot
+from softmargin.plots import INK, BoundaryDisplay, class_colour, clean, pyplot
 
 __all__ = ["SECTION"]
 

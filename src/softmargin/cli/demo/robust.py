@@ -11,8 +11,7 @@ from sklearn.svm import SVC
 from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression
 from softmargin.cli._stage import Section, Stage
 from softmargin.datasets import flip_labels, make_moons
-from softmargin.plots import BoundaryDisplay
-from softmargin.plots._style import INK, pyplot
+from softmargin.plots import INK, BoundaryDisplay, pyplot
 
 __all__ = ["SECTION"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from softmargin import RuleBoostClassifier, losses
 from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
-from softmargin.plots._style import INK, SOFT, class_colour, clean, pyplot
+from softmargin.plots import INK, SOFT, class_colour, clean, pyplot
 
 __all__ = ["SECTION"]
 

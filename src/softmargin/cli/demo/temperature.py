@@ -11,7 +11,7 @@ from softmargin import CoherenceClassifier
 from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
 from softmargin.losses import Coherence, Hinge
-from softmargin.plots._style import INK, SOFT, clean, pyplot
+from softmargin.plots import INK, SOFT, clean, pyplot
 
 __all__ = ["SECTION"]
 

@@ -11,7 +11,7 @@ from softmargin import MarginClassifier, TunedClassifier
 from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
 from softmargin.paths import margin_path
-from softmargin.plots._style import INK, SOFT, class_colour, clean, pyplot
+from softmargin.plots import INK, SOFT, class_colour, clean, pyplot
 from softmargin.probability import comparative_gkl, cross_entropy
 
 __all__ = ["SECTION"]

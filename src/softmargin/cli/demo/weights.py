@@ -12,7 +12,7 @@ from softmargin import ProbabilisticSVC
 from softmargin.cli._stage import Section, Stage
 from softmargin.datasets import Sample, make_sine
 from softmargin.paths import Path, weight_path
-from softmargin.plots._style import INK, class_colour, clean, diverging, pyplot
+from softmargin.plots import INK, class_colour, clean, diverging, pyplot
 from softmargin.probability import comparative_gkl
 
 __all__ = ["SECTION"]

@@ -1,0 +1,191 @@
+"""One case: a subject, its parameters, its data and the questions asked, all drawn from a seed and a number."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+import softmargin
+
+from .certificate import check_binary_certificate
+from .containers import dress
+from .data import Data, Rng, draw_data
+from .faults import Fault, Refusal
+from .functions import FUNCTIONS
+from .oracles import check_answers, check_certified, check_pickle
+from .parameters import draw_invalid, draw_parameters
+from .relations import RELATIONS, fit_plain
+from .simultaneous import check_simultaneous_certificate
+from .state import check_interrupt, check_refit, check_threads
+
+__all__ = ["CLASSIFIERS", "Case"]
+
+CLASSIFIERS: dict[str, Any] = {
+    name: value
+    for name, value in ((name, getattr(softmargin, name)) for name in softmargin.__all__)
+    if isinstance(value, type) and issubclass(value, ClassifierMixin)
+}
+META = {name for name, cls in CLASSIFIERS.items() if "estimator" in cls.__init__.__annotations__}
+READS_TABLES = {"RuleBoostClassifier", "AutoClassifier"}
+# Rows enter folds and held-out parts by their number, and rules are chosen among ties: such fits may depend on order.
+BY_ORDER = META | {"AutoClassifier", "RuleBoostClassifier"}
+SHARES = {
+    "answers": 0.36,
+    "relation": 0.26,
+    "refit": 0.08,
+    "invalid": 0.1,
+    "interrupt": 0.03,
+    "threads": 0.02,
+    "function": 0.15,
+}
+
+
+@dataclass
+class Case:
+    """A case of a seed; ``run`` raises a Fault, or returns "ok" or the text of a refusal."""
+
+    seed: int
+    number: int
+    text: str = ""
+    listener: Callable[[str], None] | None = None
+
+    def run(self) -> str:
+        """Draw the case and ask its questions."""
+        rng = np.random.default_rng([self.seed, self.number])
+        names = list(SHARES)
+        question = names[rng.choice(len(names), p=np.array(list(SHARES.values())))]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                getattr(self, f"_{question}")(rng, caught)
+            except Refusal as refusal:
+                return f"refused: {refusal}"
+        loud = [w for w in caught if issubclass(w.category, RuntimeWarning)]
+        if loud:
+            place = str(loud[0].filename).rpartition("softmargin/")[2].rpartition("site-packages/")[2]
+            raise Fault(f"RuntimeWarning at {place}", f"{loud[0].message}, line {loud[0].lineno}")
+        return "ok"
+
+    # -- drawing -------------------------------------------------------------------------------------------------
+
+    def _say(self, text: str) -> None:
+        self.text = text
+        if self.listener is not None:
+            self.listener(text)
+
+    def _model(self, rng: Rng, name: str | None = None, **fixed: Any) -> tuple[Any, dict[str, Any]]:
+        name = name or str(rng.choice(list(CLASSIFIERS)))
+        cls = CLASSIFIERS[name]
+        inner: tuple[Any, ...] = ()
+        if name in META:
+            inner = (self._inner(rng, name),)
+        model = cls(*inner)
+        params = draw_parameters(rng, name, list(model.get_params(deep=False))) | fixed
+        if "random_state" in model.get_params(deep=False):
+            params.setdefault("random_state", 0)
+        if "n_jobs" in model.get_params(deep=False):
+            params["n_jobs"] = 1
+        return model.set_params(**params), params
+
+    def _inner(self, rng: Rng, name: str) -> Any:
+        if name == "ScoreCalibrator" and rng.random() < 0.3:
+            return LinearSVC(random_state=0)
+        plain = ["MarginClassifier", "MarginClassifier", "CoherenceClassifier", "RobustSVC", "BalancingSVC"]
+        others = ["MulticategorySVC", "ProbabilisticSVC", "CompositeLeastSquaresClassifier", "RuleBoostClassifier"]
+        return self._model(rng, str(rng.choice(plain if rng.random() < 0.8 else others)))[0]
+
+    def _describe(self, question: str, model: Any, data: Data) -> None:
+        text = " ".join(re.sub(r"<function (\w+) at \w+>", r"\1", repr(model)).split())
+        self._say(f"{question}: {text} {data}")
+
+    def _demand(self, name: str, data: Data) -> str:
+        """How much may be asked: a table reader takes missing values and words; folds need rows."""
+        if data.level == "invalid" and name in READS_TABLES | META:
+            return "extreme"
+        return data.level
+
+    # -- questions -----------------------------------------------------------------------------------------------
+
+    def _answers(self, rng: Rng, caught: list[Any]) -> None:
+        model, params = self._model(rng)
+        data = dress(rng, draw_data(rng, large=not callable(params.get("kernel"))))
+        self._describe("answers", model, data)
+        name = type(model).__name__
+        plain = not params.keys() - {"random_state", "n_jobs", "C"}
+        try:
+            fit_plain(model, data.X, data.y, data.weight)
+            check_answers(model, data)
+        except Refusal as refusal:
+            if data.level == "tame" and plain and name not in META:
+                raise Fault("ordinary problem refused", str(refusal)) from refusal
+            raise
+        if self._demand(name, data) == "invalid":
+            raise Fault("invalid data accepted", str(data))
+        warned = any(issubclass(w.category, ConvergenceWarning) for w in caught)
+        check_certified(model, warned, data)
+        check_binary_certificate(model, data)
+        check_simultaneous_certificate(model, data)
+        if rng.random() < 0.2:
+            check_pickle(model, data)
+
+    def _relation(self, rng: Rng, caught: list[Any]) -> None:
+        relation = RELATIONS[rng.integers(len(RELATIONS))]
+        model, _ = self._model(rng)
+        own = model.get_params(deep=False)
+        tight = {"tol": 1e-9, "max_iter": 100_000}
+        model.set_params(**{key: value for key, value in tight.items() if key in own})
+        data = draw_data(rng, large=False, trouble=0.3)
+        self._describe(relation.__name__, model, data)
+        fragile = type(model).__name__ in BY_ORDER or own.get("n_components") is not None
+        if fragile and relation.__name__ not in ("label_names", "same_again", "one_row_at_a_time"):
+            return
+        if data.level in ("extreme", "invalid"):
+            return
+        relation(rng, model, data)
+
+    def _refit(self, rng: Rng, caught: list[Any]) -> None:
+        name = str(rng.choice(list(CLASSIFIERS)))
+        models = [
+            (self._model(rng, name)[0], dress(rng, draw_data(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)
+        ]
+        self._say("refit: " + " THEN ".join(" ".join(f"{model!r} {data}".split()) for model, data in models))
+        check_refit(rng, models)
+
+    def _threads(self, rng: Rng, caught: list[Any]) -> None:
+        models = [(self._model(rng)[0], dress(rng, draw_data(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)]
+        self._say("threads: " + " AND ".join(" ".join(f"{model!r} {data}".split()) for model, data in models))
+        check_threads(rng, models)
+
+    def _interrupt(self, rng: Rng, caught: list[Any]) -> None:
+        model, params = self._model(rng)
+        data = dress(rng, draw_data(rng, trouble=0.2, large=not callable(params.get("kernel"))), 0.0)
+        self._describe("interrupt", model, data)
+        check_interrupt(rng, model, data)
+
+    def _invalid(self, rng: Rng, caught: list[Any]) -> None:
+        name = str(rng.choice(list(CLASSIFIERS)))
+        model = CLASSIFIERS[name](softmargin.MarginClassifier()) if name in META else CLASSIFIERS[name]()
+        bad = draw_invalid(rng, list(model.get_params(deep=False)))
+        data = draw_data(rng, large=False, trouble=0.0, k=2)
+        ((key, value),) = bad.items()
+        self._say(f"invalid: {name}({key}={value!r}) {data}")
+        try:
+            model.set_params(**bad)
+            fit_plain(model, data.dense, data.codes)
+        except Refusal as refusal:
+            if key not in str(refusal):
+                raise Fault(f"invalid {key} refused without its name", str(refusal)[:200]) from refusal
+            raise
+        raise Fault(f"invalid {key} accepted", f"{name}({key}={value!r})")
+
+    def _function(self, rng: Rng, caught: list[Any]) -> None:
+        share = np.array([weight for _, weight in FUNCTIONS])
+        FUNCTIONS[rng.choice(len(FUNCTIONS), p=share / share.sum())][0](rng, self._say)

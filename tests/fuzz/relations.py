@@ -1,0 +1,139 @@
+"""Pairs of fits that must agree, whatever they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+from .data import Data, Rng
+from .faults import Fault, Refusal, judged
+from .oracles import near, scores_of
+
+__all__ = ["RELATIONS", "fit_plain"]
+
+Fit = Callable[..., Any]
+TOLERANCE = 1e-3
+
+
+def fit_plain(model: Any, X: Any, y: Any, weight: Any = None) -> Any:
+    """Fit with errors judged; the weights only where there are some."""
+    with judged():
+        return model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+
+
+def _pair(
+    model: Any,
+    first: tuple[Any, ...],
+    second: tuple[Any, ...],
+    X: Any,
+    kind: str,
+    sign: float = 1.0,
+    tolerance: float = TOLERANCE,
+) -> None:
+    """Fit twice; where one is refused so must the other be."""
+    results = []
+    for arguments in (first, second):
+        try:
+            results.append(fit_plain(clone(model), *arguments))
+        except Refusal as refusal:
+            results.append(refusal)
+    refused = [isinstance(result, Refusal) for result in results]
+    if refused[0] != refused[1]:
+        raise Fault(f"{kind}: one refused", str(results[refused.index(True)]))
+    if refused[0]:
+        raise results[0]
+    near(scores_of(results[0], X), sign * scores_of(results[1], X), tolerance, kind)
+
+
+def row_order(rng: Rng, model: Any, data: Data) -> None:
+    """Row order never changes predictions."""
+    order = rng.permutation(len(data.codes))
+    weight = None if data.times is None else data.times[order]
+    _pair(model, (data.dense, data.codes, data.times), (data.dense[order], data.codes[order], weight), data.dense,
+          "row order matters")  # fmt: skip
+
+
+def label_names(rng: Rng, model: Any, data: Data) -> None:
+    """Labels are only names."""
+    names = np.array([f"name {j}" for j in range(data.k)])
+    _pair(model, (data.dense, data.codes, data.times), (data.dense, names[data.codes], data.times), data.dense,
+          "label names matter", tolerance=0.0)  # fmt: skip
+
+
+def swapped_classes(rng: Rng, model: Any, data: Data) -> None:
+    """Exchanging two classes turns the scores round."""
+    if data.k == 2:
+        _pair(model, (data.dense, data.codes, data.times), (data.dense, 1 - data.codes, data.times), data.dense,
+              "swapped classes do not swap scores", sign=-1.0)  # fmt: skip
+
+
+def weights_are_repeats(rng: Rng, model: Any, data: Data) -> None:
+    """Whole sample weights are repeated rows."""
+    times = rng.integers(1, 4, size=len(data.codes))
+    repeated = np.repeat(data.dense, times, axis=0), np.repeat(data.codes, times)
+    _pair(model, (data.dense, data.codes, times.astype(float)), repeated, data.dense, "weights are not repeats")
+
+
+def zero_weight_is_no_row(rng: Rng, model: Any, data: Data) -> None:
+    """A row of zero weight is no row, wherever it lies."""
+    weight = rng.choice([0.0, 1.0, 0.5], size=len(data.codes))
+    weight[np.unique(data.codes, return_index=True)[1]] = 1.0
+    wild = np.where(weight[:, None] == 0, 50.0, data.dense)
+    keep = weight > 0
+    _pair(model, (wild, data.codes, weight), (data.dense[keep], data.codes[keep], weight[keep]), data.dense[keep],
+          "a row of zero weight matters")  # fmt: skip
+
+
+def sparse_is_dense(rng: Rng, model: Any, data: Data) -> None:
+    """Sparse rows are the same rows."""
+    if not get_tags(model).input_tags.sparse or callable(model.get_params(deep=False).get("kernel")):
+        return
+    X = np.where(rng.random(data.dense.shape) < 0.5, 0.0, data.dense)
+    kind = (sparse.csr_array, sparse.csc_array)[rng.integers(2)]
+    _pair(model, (X, data.codes, data.times), (kind(X), data.codes, data.times), X, "sparse differs from dense")
+
+
+def linear_kernel_is_features(rng: Rng, model: Any, data: Data) -> None:
+    """The linear kernel is the features themselves."""
+    own = model.get_params(deep=False)
+    if "kernel" not in own or own.get("l1_ratio", 0) or own.get("penalty") is not None or own.get("positive", False):
+        return
+    first = fit_plain(clone(model).set_params(kernel=None, n_components=None), data.dense, data.codes, data.times)
+    second = fit_plain(clone(model).set_params(kernel="linear", n_components=None), data.dense, data.codes, data.times)
+    near(scores_of(first, data.dense), scores_of(second, data.dense), TOLERANCE, "linear kernel differs from features")
+
+
+def single_precision(rng: Rng, model: Any, data: Data) -> None:
+    """Single precision is close to double."""
+    X = data.dense.astype(np.float32)
+    own = model.get_params(deep=False)
+    coarse = clone(model).set_params(**({"tol": 1e-4} if "tol" in own else {}))
+    first = fit_plain(clone(coarse), X.astype(np.float64), data.codes, data.times)
+    second = fit_plain(clone(coarse), X, data.codes, data.times)
+    near(scores_of(first, X.astype(float)), scores_of(second, X), 0.05, "single precision is far from double")
+
+
+def same_again(rng: Rng, model: Any, data: Data) -> None:
+    """The same fit twice is the same fit."""
+    arguments = (data.dense, data.codes, data.times)
+    _pair(model, arguments, arguments, data.dense, "two equal fits differ", tolerance=0.0)
+
+
+def one_row_at_a_time(rng: Rng, model: Any, data: Data) -> None:
+    """Predictions do not depend on the other rows asked about."""
+    fitted = fit_plain(clone(model), data.dense, data.codes, data.times)
+    whole = scores_of(fitted, data.dense)
+    rows = rng.integers(len(data.codes), size=3)
+    parts = np.concatenate([scores_of(fitted, data.dense[i : i + 1]) for i in rows])
+    near(whole[rows], parts, 1e-8, "a row alone is scored differently")
+
+
+RELATIONS: tuple[Callable[[Rng, Any, Data], None], ...] = (
+    row_order, label_names, swapped_classes, weights_are_repeats, zero_weight_is_no_row, sparse_is_dense,
+    linear_kernel_is_features, single_precision, same_again, one_row_at_a_time,
+)  # fmt: skip

@@ -1,0 +1,146 @@
+"""The fuzzer itself: cases repeat, whatever befalls a case is reported, and the oracles see what they should."""
+
+import faulthandler
+import os
+import time
+
+import numpy as np
+import pytest
+
+from fuzz.case import CLASSIFIERS, Case
+from fuzz.certificate import check_binary_certificate
+from fuzz.data import Data
+from fuzz.faults import Fault, Refusal, judged
+from fuzz.oracles import check_answers
+from fuzz.parameters import knows
+from fuzz.pool import Limits, run_cases, run_here
+from fuzz.simultaneous import check_simultaneous_certificate
+from fuzz.state import check_refit
+from softmargin import CompositeMarginClassifier, MarginClassifier, MulticategorySVC
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(40, 3)), np.arange(40) % 2
+    return Data(X, codes, X, codes)
+
+
+def outcome_of(monkeypatch, run, **limits):
+    monkeypatch.setattr(Case, "run", run)
+    (outcome,) = run_cases(0, iter([5]), limits=Limits(**limits))
+    assert outcome.number == 5
+    assert outcome.repeat.endswith("--seed 0 --case 5")
+    return outcome
+
+
+def test_a_case_is_the_same_every_time():
+    first, second = Case(3, 11), Case(3, 11)
+    assert run_here(first).verdict == run_here(second).verdict
+    assert first.text == second.text != ""
+
+
+def test_every_estimator_has_parameters_to_vary():
+    for name, cls in CLASSIFIERS.items():
+        model = cls(MarginClassifier()) if "estimator" in cls.__init__.__annotations__ else cls()
+        known = list(model.get_params(deep=False))
+        assert sum(knows(name, key) for key in known) >= len(known) / 3, name
+
+
+def test_a_crash_is_reported(monkeypatch):
+    def crash(case):
+        case._say("before the crash")
+        faulthandler.disable()
+        os.abort()
+
+    outcome = outcome_of(monkeypatch, crash)
+    assert outcome.verdict == "fault"
+    assert "crash" in outcome.kind
+    assert outcome.text == "before the crash"
+
+
+def test_a_hang_is_reported(monkeypatch):
+    def hang(case):
+        while time.process_time() < 1000:
+            pass
+
+    assert "hang" in outcome_of(monkeypatch, hang, seconds=1).kind
+
+
+def test_hunger_for_memory_is_stopped(monkeypatch):
+    def eat(case):
+        with judged():
+            return np.ones(1 << 40)
+
+    assert outcome_of(monkeypatch, eat).verdict == "fault"
+
+
+def test_a_wrong_claim_is_a_fault_and_a_silent_end_too(monkeypatch):
+    def wrong(case):
+        raise Fault("some kind", "some message")
+
+    assert outcome_of(monkeypatch, wrong).kind == "some kind"
+    assert "without a word" in outcome_of(monkeypatch, lambda case: os._exit(3)).kind
+
+
+def test_a_refusal_is_raised_on_purpose(data):
+    with pytest.raises(Refusal, match="C must"), judged():
+        MarginClassifier(C=-1.0).fit(data.X, data.y)
+    with pytest.raises(Fault, match="attribute"), judged():
+        _ = None.shape
+    with pytest.raises(Fault, match="broadcast"), judged():
+        np.ones(3) + np.ones(4)
+    with pytest.raises(Fault, match="KeyError"), judged():
+        raise KeyError("deliberate, and yet no kind a caller expects")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
+def test_a_false_certificate_is_seen(data, loss):
+    model = MarginClassifier(loss=loss).fit(data.X, data.y)
+    assert check_binary_certificate(model, data)
+    model.coef_ *= 2
+    with pytest.raises(Fault, match="claimed"):
+        check_binary_certificate(model, data)
+    margins = np.where(data.y == 1, 1, -1) * (data.X @ model.coef_[0] + model.intercept_[0])
+    model.solution_.objective = float(model.loss_.value(margins).sum() + 0.5 * model.coef_[0] @ model.coef_[0])
+    with pytest.raises(Fault, match="a point of"):
+        check_binary_certificate(model, data)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
+def test_certificates_of_kernel_machines_are_checked(data, loss):
+    model = MarginClassifier(loss=loss, kernel="rbf", gamma=0.5).fit(data.X, data.y)
+    assert check_binary_certificate(model, data)
+    model.dual_coef_ *= 2
+    with pytest.raises(Fault, match="claimed"):
+        check_binary_certificate(model, data)
+
+
+@pytest.mark.parametrize("method", ["reinforced", "weston_watkins", "crammer_singer", "lee_lin_wahba"])
+def test_certificates_of_simultaneous_machines_are_checked(data, method):
+    data.codes = np.arange(40) % 3
+    model = MulticategorySVC(method=method, tol=1e-6).fit(data.X, data.codes)
+    assert check_simultaneous_certificate(model, data)
+    model.coef_ *= 1.5
+    with pytest.raises(Fault, match="claimed"):
+        check_simultaneous_certificate(model, data)
+    assert check_simultaneous_certificate(CompositeMarginClassifier().fit(data.X, data.codes), data)
+
+
+def test_answers_that_disagree_are_seen(data):
+    model = MarginClassifier().fit(data.X, data.y)
+    check_answers(model, data)
+    model.predict = lambda X: 1 - model.classes_[(model.decision_function(X) > 0).astype(int)]
+    with pytest.raises(Fault, match="of 40 rows"):
+        check_answers(model, data)
+
+
+def test_state_left_over_from_an_earlier_fit_is_seen(data):
+    class Remembers(MarginClassifier):
+        def fit(self, X, y, sample_weight=None):
+            self.n_fits_ = getattr(self, "n_fits_", 0) + 1
+            return super().fit(X, y, sample_weight)
+
+    check_refit(np.random.default_rng(0), [(MarginClassifier(), data)] * 2)
+    with pytest.raises(Fault, match="n_fits_"):
+        check_refit(np.random.default_rng(0), [(Remembers(), data)] * 2)
