@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from softmargin.estimators._base.fitted_score import without_rows
 from softmargin.expansions import Expansion, Kernel, KernelScore
 from softmargin.paths import weight_path
 from softmargin.probability import Bracket, bracket
@@ -37,6 +38,8 @@ class WeightFamily:
 
     def detach(self, rows: np.ndarray) -> WeightFamily:
         """Forget what prediction does not need."""
+        del self.training
+        self.plain = without_rows(self.plain)
         return self
 
     def answer(self, X: Any) -> tuple[Bracket, np.ndarray]:
@@ -129,6 +132,7 @@ class GridFamily(WeightFamily):
         return found | {"coef_": self.scorer.coef.T}
 
     def detach(self, rows: np.ndarray) -> GridFamily:
+        super().detach(rows)
         del self._family
         if isinstance(self.scorer, KernelScore) and self.scorer.kernel.precomputed:
             # the columns a user passes are counted over all training rows

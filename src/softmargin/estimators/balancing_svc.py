@@ -158,7 +158,3 @@ class BalancingSVC(ExpansionClassifier):
                 UserWarning,
                 stacklevel=4,
             )
-
-    def _can_estimate_probability(self) -> bool:
-        self._loss().log_odds(0.0)  # raises NoLink: the sign of the score is all that a balanced hinge determines
-        return False

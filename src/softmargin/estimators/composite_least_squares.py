@@ -163,7 +163,6 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
 
     def _chosen(self, data: TrainingSet, gram: Any, moments: Any) -> tuple[float, float]:
         """The mix and ``C`` asked for, or the ones leave-one-out prefers."""
-        self.__dict__.pop("grid_", None)
         mix: Any = 0.5 if len(self.classes_) == 2 else self.mix
         if mix != "auto" and self.C != "auto":
             return float(mix), float(self.C)

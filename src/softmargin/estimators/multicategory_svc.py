@@ -157,7 +157,7 @@ class MulticategorySVC(SimultaneousClassifier):
             seed=int(check_random_state(self.random_state).randint(2**31)),
         )
 
-    def _can_estimate_probability(self) -> bool:
+    def _require_probability(self) -> None:
         raise NoLink(
             "A multicategory hinge loss determines the class only, not its probability; use "
             "CompositeLeastSquaresClassifier, CompositeMarginClassifier, or wrap the classifier in ScoreCalibrator."

@@ -185,6 +185,12 @@ class ProbabilisticSVC(ClassifierBase):
                 stacklevel=4,
             )
 
+    def _fit_many(self, data: TrainingSet) -> None:
+        super()._fit_many(data)
+        for name in ("coef_", "intercept_"):
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, np.concatenate([getattr(one, name) for one in self.estimators_]))
+
     def _probabilities_along(self, K: np.ndarray, codes: np.ndarray, rows: np.ndarray, costs: np.ndarray) -> np.ndarray:
         """P(code 1) of all rows of ``K`` for every C, fitted to ``rows``: one exact cost path per class weight."""
         m = self._grid_size_of(len(rows))

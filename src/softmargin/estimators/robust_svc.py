@@ -228,5 +228,6 @@ class RobustSVC(ExpansionClassifier):
         ]
         return couple(np.column_stack(parts), scores)
 
-    def _can_estimate_probability(self) -> bool:
-        return self.probability == "calibrated" or super()._can_estimate_probability()
+    def _require_probability(self) -> None:
+        if self.probability != "calibrated":
+            super()._require_probability()

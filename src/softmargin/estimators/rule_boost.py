@@ -339,13 +339,14 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         scores = self._scores(X)
         return couple(self.loss_.probability(scores), scores)
 
-    def _can_estimate_probability(self) -> bool:
-        try:
-            for loss in [self.loss_] if hasattr(self, "loss_") else surrogates(self.loss):
+    def _require_probability(self) -> None:
+        for loss in [self.loss_] if hasattr(self, "loss_") else surrogates(self.loss):
+            try:
                 loss.log_odds(0.0)
-        except NoLink:
-            return False
-        return True
+            except NoLink as error:
+                raise NoLink(
+                    f"{error} Choose a loss with a link, such as 'logistic', or wrap the classifier in ScoreCalibrator."
+                ) from None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
+from softmargin.estimators._base.fitted_score import forget_fit
 from softmargin.probability import (
     ScoreMap,
     Sollich,
@@ -118,6 +119,7 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ScoreCalibrator:
         """Fit the classifier (unless prefit) and the link from scores to probabilities."""
         self._check_parameters()
+        forget_fit(self)
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         if not len(y):

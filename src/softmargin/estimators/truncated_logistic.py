@@ -12,7 +12,9 @@ from scipy.special import expit
 
 from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
+from softmargin.estimators._base.fitted_score import FittedScore
 from softmargin.estimators._base.trust import robust_engine
+from softmargin.expansions import Expansion
 from softmargin.losses import Logistic, Loss, NoLink, TruncatedLogistic
 from softmargin.probability import (
     bracket,
@@ -183,9 +185,10 @@ class TruncatedLogisticRegression(ExpansionClassifier):
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
-        super().fit(X, y, sample_weight)
+    def _fit_from(
+        self, start: Solution | None, expansion: Expansion | None, X: Any, y: Any, sample_weight: Any = None
+    ) -> Any:
+        super()._fit_from(start, expansion, X, y, sample_weight)
         # a row is given up where its label's probability is below exp(-level)
         self.outliers_ = self.sample_trust_ < expit(self.loss_.at)
         return self
@@ -203,8 +206,8 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         family = self._family(problem)
         if self.scheme in (1, 2):
             family.append(self._base(problem))
-        self._scheme_score = self._scorer(data, np.column_stack([one.coef for one in family]))
-        self._scheme_intercept = np.array([one.intercept for one in family], dtype=data.X.dtype)
+        coef, intercepts = np.column_stack([one.coef for one in family]), [one.intercept for one in family]
+        self._family_ = FittedScore.of(data, coef, intercepts)
 
     def _family(self, problem: Problem) -> list[Solution]:
         """The fits of all class weights, each from its neighbour, outwards from the one at hand."""
@@ -246,7 +249,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         scores = np.asarray(scores, dtype=np.float64)
         if math.isinf(self.level):
             return expit(scores)
-        family = (self._scheme_score(X) + self._scheme_intercept).astype(np.float64)
+        family = self._family_(X).astype(np.float64)
         reach = self._loss().estimable
         if self.scheme == 1:
             return estimable_or_fallback(scores, expit(family[:, -1]), reach)
@@ -254,7 +257,6 @@ class TruncatedLogisticRegression(ExpansionClassifier):
             return walk_outwards(family[:, :-1].T, self.weights_, expit(family[:, -1]), reach)
         return bracket(family).probability
 
-    def _can_estimate_probability(self) -> bool:
+    def _require_probability(self) -> None:
         if self.scheme is None:
             raise NoLink("scheme=None fits the classifier alone; use scheme=1, 2 or 3 for class probabilities.")
-        return True

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from softmargin.estimators._base.classifier import ClassifierBase
+from softmargin.estimators._base.classifier import ClassifierBase, available_where
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
+from softmargin.estimators._base.fitted_score import forget_fit
 from softmargin.estimators._judges import FORMULAS, PathJudge, RefitJudge
 from softmargin.tuning import SCORINGS
 
@@ -31,11 +31,7 @@ _AUTO_LOSSES = ("logistic", "coherence", "squared_hinge", "huberized_hinge", "mo
 
 
 def _inner_has(name: str) -> Any:
-    def check(tuned: Any) -> bool:
-        getattr(getattr(tuned, "best_estimator_", tuned.estimator), name)
-        return True
-
-    return check
+    return lambda tuned: getattr(getattr(tuned, "best_estimator_", tuned.estimator), name)
 
 
 class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -133,6 +129,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TunedClassifier:
         """Judge every candidate and fit the best one to all rows."""
         self._check_parameters()
+        forget_fit(self)
         probe = clone(self.estimator)
         data = probe._training_set(X, y, sample_weight)
         self.classes_ = probe.classes_
@@ -170,13 +167,13 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
-    @available_if(_inner_has("decision_function"))
+    @available_where(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores of the best classifier."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
 
-    @available_if(_inner_has("predict_proba"))
+    @available_where(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
         """The class probabilities of the best classifier."""
         check_is_fitted(self, "best_estimator_")

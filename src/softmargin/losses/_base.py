@@ -201,7 +201,10 @@ class Loss:
         raise NotImplementedError(f"{type(self).__name__} defines no curvature")
 
     def _log_odds(self, f: Array) -> Array:
-        raise NoLink(f"{type(self).__name__} determines the sign of the score only, not a probability.")
+        raise NoLink(
+            f"{type(self).__name__} determines the sign of the score only, not a probability. Use ScoreCalibrator on "
+            "its scores, or a loss with a link such as Logistic or Coherence."
+        )
 
     def _score(self, p: Array) -> Array:
         raise NoLink(f"No population minimiser is known for {type(self).__name__}.")

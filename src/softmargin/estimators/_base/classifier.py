@@ -10,67 +10,56 @@ one half (a score of zero is ``classes_[0]``, as in scikit-learn and in ``argmax
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import compute_class_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from softmargin._threads import one_blas_thread
-from softmargin.expansions import Kernel
+from softmargin.estimators._base.fitted_score import forget_fit, without_rows
+from softmargin.estimators._base.training_set import (
+    TrainingSet,
+    check_class_weight,
+    encode_labels,
+    narrow_indices,
+    weigh_classes,
+)
+from softmargin.expansions import Expansion, Kernel
 from softmargin.probability import couple, two_columns
+from softmargin.solvers import Solution
 
-__all__ = ["ClassifierBase", "TrainingSet"]
+__all__ = ["ClassifierBase", "TrainingSet", "available_where"]
 
 
-@dataclass
-class TrainingSet:
-    """What a fit sees: rows of positive weight only, class codes, and where those rows came from.
+class available_where:  # noqa: N801 - a decorator
+    """A method that exists where ``check(estimator)`` raises nothing; what it raises is the reason given.
 
-    ``counts`` are the sample weights as given, ``weight`` holds the class weights as well. ``shared`` is what
-    ``_prepare`` made for all binary fits (an expansion, a Gram matrix).
+    scikit-learn's ``available_if`` hides the reason in the cause of its AttributeError.
     """
 
-    X: Any
-    codes: np.ndarray
-    weight: np.ndarray
-    counts: np.ndarray
-    rows: np.ndarray
-    n_rows: int
-    shared: Any = None
+    def __init__(self, check: Callable[[Any], Any]) -> None:
+        self.check = check
 
-    def signs(self, positive: int = 1) -> np.ndarray:
-        """+1 for the class of code ``positive``, -1 for all others, in the dtype of ``X``."""
-        return np.where(self.codes == positive, self.X.dtype.type(1), self.X.dtype.type(-1))
+    def __call__(self, method: Callable[..., Any]) -> available_where:
+        self.method = method
+        update_wrapper(self, method)
+        return self
 
-    def expand(self, values: np.ndarray, fill: float) -> np.ndarray:
-        """Per-row results for all rows given to ``fit``, ``fill`` where the weight was zero."""
-        if len(self.rows) == self.n_rows:
-            return values
-        full = np.full(self.n_rows, fill, dtype=np.asarray(values).dtype)
-        full[self.rows] = values
-        return full
-
-
-def _encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes, checked, and the code of each label; two numbers are told apart without sorting."""
-    if y.dtype.kind in "biuf":
-        ends = np.array([y.min(), y.max()])
-        upper = y == ends[1]
-        if ends[0] != ends[1] and np.all(upper | (y == ends[0])):
-            check_classification_targets(ends)
-            return ends, upper.astype(np.intp)
-    check_classification_targets(y)
-    return np.unique(y, return_inverse=True)
-
-
-def _has_probability(estimator: ClassifierBase) -> bool:
-    return estimator._can_estimate_probability()
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self.method
+        try:
+            self.check(estimator)
+        except Exception as reason:
+            name = f"{type(estimator).__name__}.{self.method.__name__}"
+            raise AttributeError(f"{name} is not available: {reason}") from None
+        return MethodType(self.method, estimator)
 
 
 class ClassifierBase(ClassifierMixin, BaseEstimator):
@@ -92,8 +81,8 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         """P(classes_[1]) for validated ``X``; must be nondecreasing in the score's sign."""
         raise NotImplementedError
 
-    def _can_estimate_probability(self) -> bool:
-        return True
+    def _require_probability(self) -> None:
+        """Raise a NoLink that says why there is no ``predict_proba`` and what to use instead."""
 
     def _prepare(self, data: TrainingSet) -> Any:
         """Whatever the binary fits of several classes have in common; they find it in ``data.shared``."""
@@ -106,15 +95,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
-        self._check_parameters()
-        data = self._training_set(X, y, sample_weight)
-        with one_blas_thread(*self._matrix_shape(data)):
-            data.shared = self._prepare(data)
-            if len(self.classes_) == 2:
-                self._fit_binary(data, data.signs())
-            else:
-                self._fit_many(data)
-        return self
+        return self._fit_from(None, None, X, y, sample_weight)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: shape (n,) for two classes, (n, k) otherwise."""
@@ -126,12 +107,12 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
-    @available_if(_has_probability)
+    @available_where(lambda self: self._require_probability())
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities; each row sums to one and its largest entry is the predicted class."""
         return self._probability(self._prediction_set(X))
 
-    @available_if(_has_probability)
+    @available_where(lambda self: self._require_probability())
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithm of ``predict_proba``."""
         with np.errstate(divide="ignore"):
@@ -139,39 +120,51 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
 
     # -- shared mechanism ----------------------------------------------------------------------------------------
 
+    def _fit_from(
+        self, start: Solution | None, expansion: Expansion | None, X: Any, y: Any, sample_weight: Any = None
+    ) -> Any:
+        """Fit from the solution of a nearby problem of two classes on the same rows, and from their expansion."""
+        self._check_parameters()
+        forget_fit(self)
+        data = self._training_set(X, y, sample_weight)
+        with one_blas_thread(*self._matrix_shape(data)):
+            data.start, data.shared = start, self._prepare(data) if expansion is None else expansion
+            if len(self.classes_) == 2:
+                self._fit_binary(data, data.signs())
+            else:
+                self._fit_many(data)
+        return self
+
     def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         X, y = self._validate(X, y=y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not np.any(weight > 0):
+        counts = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        class_weight, n_rows = getattr(self, "class_weight", None), len(counts)
+        check_class_weight(class_weight, y)
+        seen = counts > 0
+        if isinstance(class_weight, dict):
+            seen &= ~np.isin(y, [label for label, weight in class_weight.items() if weight == 0])
+        if not np.any(seen):
             raise ValueError(
                 "sample_weight is zero for every row; at least one row of each class needs a positive weight."
             )
-        rows = np.flatnonzero(weight > 0)
-        n_rows = len(weight)
+        rows = np.flatnonzero(seen)
         if len(rows) < n_rows:
             check_classification_targets(y)
-            X, y, weight = self._take_rows(X, rows), y[rows], weight[rows]
-        self.classes_, codes = _encode(y)
+            X, y, counts = self._take_rows(X, rows), y[rows], counts[rows]
+        self.classes_, codes = encode_labels(y)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y has one class only ({self.classes_[0]!r}, among rows of positive weight); "
                 "a classifier needs at least two classes."
             )
-        return TrainingSet(X, codes, self._weigh(codes, weight), weight, rows, n_rows)
+        return TrainingSet(X, codes, self._weigh(codes, counts), counts, rows, n_rows)
 
     def _weigh(self, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The weight of each row: its count times the weight of its class."""
-        if getattr(self, "class_weight", None) is None:
+        class_weight = getattr(self, "class_weight", None)
+        if class_weight is None:
             return counts
-        return counts * self._class_weights(codes, counts)[codes]
-
-    def _class_weights(self, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """The weight of each class; "balanced" counts a row of weight two as two rows."""
-        chosen = getattr(self, "class_weight", None)
-        if isinstance(chosen, str) and chosen == "balanced":
-            totals = np.bincount(codes, weights=counts)
-            return totals.sum() / (len(totals) * totals)
-        return compute_class_weight(chosen, classes=self.classes_, y=self.classes_[codes])
+        return counts * weigh_classes(class_weight, self.classes_, codes, counts)[codes]
 
     def _matrix_shape(self, data: TrainingSet) -> tuple[int, int]:
         """The size of the matrix a fit computes with: features, kernel or landmarks."""
@@ -193,7 +186,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         """``X`` (and ``y`` if given) as the method wants them; methods that read more than numbers override it."""
         return validate_data(
             self,
-            X,
+            narrow_indices(X),
             accept_sparse=self._sparse_formats,
             dtype=[np.float64, np.float32],
             accept_large_sparse=False,
@@ -212,12 +205,8 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
 
         jobs = (delayed(fit_one)(code) for code in range(len(self.classes_)))
         self.estimators_ = Parallel(n_jobs=getattr(self, "n_jobs", None), prefer="threads")(jobs)
-        self.solution_ = [getattr(one, "solution_", None) for one in self.estimators_]
-        for name in ("coef_", "intercept_"):
-            if hasattr(self.estimators_[0], name):
-                setattr(self, name, np.concatenate([getattr(one, name) for one in self.estimators_]))
-        if hasattr(self.estimators_[0], "n_iter_"):
-            self.n_iter_ = max(one.n_iter_ for one in self.estimators_)
+        self.solution_ = [one.solution_ for one in self.estimators_]
+        self.n_iter_ = max(one.n_iter_ for one in self.estimators_)
 
     def _decision(self, X: Any) -> np.ndarray:
         if len(self.classes_) == 2:
@@ -242,6 +231,11 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
             coef0=getattr(self, "coef0", 0.0),
             weight=data.counts,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: the certificate of the fit, not its vectors of training rows."""
+        state = super().__getstate__()
+        return state | {"solution_": without_rows(state["solution_"])} if "solution_" in state else state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

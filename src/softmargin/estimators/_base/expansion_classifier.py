@@ -15,8 +15,9 @@ import numpy as np
 
 from softmargin import penalties
 from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet
+from softmargin.estimators._base.fitted_score import FittedScore, Scored
 from softmargin.estimators._base.trust import gather_robustness, judge_left_out, note_robustness
-from softmargin.expansions import Expansion, KernelScore, LinearScore, expand
+from softmargin.expansions import Expansion, expand
 from softmargin.losses import Loss, NoLink
 from softmargin.penalties import ElasticNet, Penalty
 from softmargin.probability import couple, two_columns
@@ -28,7 +29,7 @@ __all__ = ["ExpansionClassifier"]
 _HUGE_C = 1e8
 
 
-class ExpansionClassifier(ClassifierBase):
+class ExpansionClassifier(Scored, ClassifierBase):
     """Everything between a loss and a scikit-learn classifier."""
 
     _probabilities: tuple[str | bool, ...] = ("auto", "link", False)
@@ -63,13 +64,6 @@ class ExpansionClassifier(ClassifierBase):
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
-        super().fit(X, y, sample_weight)
-        if hasattr(self, "sample_trust_"):
-            judge_left_out(self, X, y)
-        return self
-
     def _check_parameters(self) -> None:
         if not np.isfinite(self.C) or self.C <= 0:
             raise ValueError(f"C must be a positive number; got {self.C!r}.")
@@ -83,9 +77,15 @@ class ExpansionClassifier(ClassifierBase):
         if getattr(self, "probability", "auto") == "link":
             self._loss().log_odds(0.0)
 
+    def _fit_from(
+        self, start: Solution | None, expansion: Expansion | None, X: Any, y: Any, sample_weight: Any = None
+    ) -> Any:
+        super()._fit_from(start, expansion, X, y, sample_weight)
+        if hasattr(self, "sample_trust_"):
+            judge_left_out(self, X, y)
+        return self
+
     def _prepare(self, data: TrainingSet) -> Expansion:
-        if getattr(self, "_expanded", None) is not None:
-            return self._expanded
         return expand(
             data.X,
             self._kernel(data),
@@ -93,16 +93,6 @@ class ExpansionClassifier(ClassifierBase):
             random_state=self.random_state,
             kernel_norm=self._penalty().ridge > 0,
         )
-
-    def _fit_from(
-        self, start: Solution | None, expanded: Expansion | None, X: Any, y: Any, sample_weight: Any = None
-    ) -> Any:
-        """Fit from a solution of a nearby problem of two classes on the same rows, and from their expansion."""
-        self._start, self._expanded = start, expanded
-        try:
-            return self.fit(X, y, sample_weight)
-        finally:
-            del self._start, self._expanded
 
     def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
         """The instance of (P) that the parameters and the data make."""
@@ -117,7 +107,7 @@ class ExpansionClassifier(ClassifierBase):
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         problem = self._problem(data, y)
-        solution = self._solve(problem, getattr(self, "_start", None))
+        solution = self._solve(problem, data.start)
         self._warn_if_separated(problem, solution)
         self.solution_ = solution
         self.n_iter_ = solution.n_iter
@@ -134,23 +124,8 @@ class ExpansionClassifier(ClassifierBase):
     def _keep(self, data: TrainingSet, coef: np.ndarray, intercepts: list[float]) -> None:
         """What prediction needs, for a column of coefficients per function."""
         self.loss_ = self._loss()
-        coef = coef.astype(data.X.dtype)
-        self.intercept_ = np.array(intercepts, dtype=data.X.dtype)
         self.n_features_selected_ = int(np.count_nonzero(np.any(coef != 0, axis=1)))
-        scorer = self._scorer(data, coef)
-        if not isinstance(scorer, KernelScore):
-            self.coef_ = scorer.coef.T
-            return
-        self.support_ = data.rows[data.shared.support(coef)]
-        self.kernel_score_, self.dual_coef_ = scorer, scorer.coef.T
-
-    def _scorer(self, data: TrainingSet, coef: np.ndarray) -> Any:
-        """A function from rows to scores without intercept, one column per function."""
-        scorer = data.shared.scorer(coef.astype(data.X.dtype, copy=False))
-        if isinstance(scorer, KernelScore) and scorer.kernel.precomputed:
-            # the columns a user passes are counted over all training rows
-            return KernelScore(scorer.kernel, data.rows[data.shared.support(coef)], scorer.coef)
-        return scorer
+        self._score_ = FittedScore.of(data, coef, intercepts)
 
     def _warn_if_separated(self, problem: Problem, solution: Solution) -> None:
         if self.C >= _HUGE_C and np.all(problem.margins(solution.coef, solution.intercept) > 0):
@@ -164,24 +139,19 @@ class ExpansionClassifier(ClassifierBase):
     # -- prediction ----------------------------------------------------------------------------------------------
 
     def _decision(self, X: Any) -> np.ndarray:
-        score = self.kernel_score_ if hasattr(self, "kernel_score_") else LinearScore(self.coef_.T)
-        scores = score(X) + self.intercept_
+        scores = self._score_(X)
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     def _probability(self, X: Any) -> np.ndarray:
         scores = self._decision(X)
-        parts = self._loss().probability(np.asarray(scores, dtype=np.float64))
+        parts = self.loss_.probability(np.asarray(scores, dtype=np.float64))
         return two_columns(parts, scores) if scores.ndim == 1 else couple(parts, scores)
 
-    def _can_estimate_probability(self) -> bool:
+    def _require_probability(self) -> None:
         if getattr(self, "probability", "auto") is False:
             raise NoLink("probability=False was asked for; fit with probability='auto' to get class probabilities.")
         try:
             self._loss().log_odds(0.0)
         except NoLink as error:
-            own = "fit with probability='calibrated', " if "calibrated" in self._probabilities else ""
-            raise NoLink(
-                f"{error} predict_proba needs a loss with a link; {own}use ProbabilisticSVC, wrap the classifier in "
-                "ScoreCalibrator, or choose a loss such as 'logistic' or 'coherence'."
-            ) from None
-        return True
+            own = " Or fit with probability='calibrated'." if "calibrated" in self._probabilities else ""
+            raise NoLink(f"{error}{own}") from None

@@ -14,16 +14,19 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet, couple, two_columns
-from softmargin.expansions import Expansion, KernelScore, LinearScore, expand
+from softmargin.estimators._base.classifier import ClassifierBase
+from softmargin.estimators._base.fitted_score import FittedScore, Scored
+from softmargin.estimators._base.training_set import TrainingSet
+from softmargin.expansions import Expansion, expand
 from softmargin.losses.multiclass.smooth import SimultaneousLoss
+from softmargin.probability import couple, two_columns
 from softmargin.solvers.multiclass.newton import solve_smooth, spectral_features
 from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
 
 __all__ = ["SimultaneousClassifier", "SmoothSimultaneousClassifier"]
 
 
-class SimultaneousClassifier(ClassifierBase):
+class SimultaneousClassifier(Scored, ClassifierBase):
     """Everything between a simultaneous solver and a scikit-learn classifier."""
 
     def _fit_classes(self, data: TrainingSet) -> SimultaneousSolution:
@@ -64,24 +67,12 @@ class SimultaneousClassifier(ClassifierBase):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        for stale in ("coef_", "kernel_score_", "dual_coef_", "support_"):
-            self.__dict__.pop(stale, None)
         self.solution_, self.n_iter_ = solution, solution.n_iter
         columns = slice(1, 2) if len(self.classes_) == 2 else slice(None)
-        coef = solution.coef[:, columns].astype(data.X.dtype)
-        self.intercept_ = solution.intercept[columns].astype(data.X.dtype)
-        scorer = data.shared.scorer(coef)
-        if not isinstance(scorer, KernelScore):
-            self.coef_ = scorer.coef.T
-            return
-        self.support_ = data.rows[data.shared.support(coef)]
-        if scorer.kernel.precomputed:  # the columns a user passes are counted over all training rows
-            scorer = KernelScore(scorer.kernel, self.support_, scorer.coef)
-        self.kernel_score_, self.dual_coef_ = scorer, scorer.coef.T
+        self._score_ = FittedScore.of(data, solution.coef[:, columns], solution.intercept[columns])
 
     def _decision(self, X: Any) -> np.ndarray:
-        score = self.kernel_score_ if hasattr(self, "kernel_score_") else LinearScore(self.coef_.T)
-        scores = score(X) + self.intercept_
+        scores = self._score_(X)
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     def _probability(self, X: Any) -> np.ndarray:

@@ -29,6 +29,9 @@ from softmargin.solvers import INITS, RobustSolution, Solution, constant_fit, ma
 __all__ = ["gather_robustness", "judge_left_out", "note_robustness", "robust_engine", "row_trust"]
 
 
+_CONSTANT = 1e-9  # a spread of scores below this, relative to their size and to the margin 1, is rounding
+
+
 def robust_engine(estimator: Any, problem: Problem) -> Any:
     """The solver of an estimator with parameters ``init``, ``n_init`` and ``random_state``."""
     if estimator.init not in INITS:
@@ -65,12 +68,21 @@ def note_robustness(estimator: Any, data: TrainingSet, problem: Problem, solutio
     estimator.sample_trust_ = data.expand(row_trust(problem.loss, margins), np.nan)
     estimator.objective_, estimator.status_ = solution.objective, solution.status
     estimator.constant_objective_ = constant_fit(problem).objective
-    if solution.status == "ok" and solution.objective > estimator.constant_objective_ * (1 + 1e-9):
+    scores = problem.y * margins
+    if solution.status == "ok" and np.ptp(scores) <= _CONSTANT * max(1.0, float(np.abs(scores).max())):
+        estimator.status_ = "constant"
+        warnings.warn(
+            f"The fitted score is constant: every row gets the same label. For {problem.loss!r} a larger sigma or "
+            "level, or a larger C, lets the rows be heard.",
+            UserWarning,
+            stacklevel=6,
+        )
+    elif solution.status == "ok" and solution.objective > estimator.constant_objective_ * (1 + 1e-9):
         warnings.warn(
             f"The constant classifier has a lower objective ({estimator.constant_objective_:.6g}) than this fit "
             f"({solution.objective:.6g}): for {problem.loss!r} a larger sigma or level, or a larger C, is safer.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 
@@ -82,6 +94,8 @@ def gather_robustness(estimator: Any) -> None:
     estimator.sample_trust_ = np.min([one.sample_trust_ for one in parts], axis=0)
     for name in ("objective_", "status_", "constant_objective_"):
         setattr(estimator, name, [getattr(one, name) for one in parts])
+    for one in parts:
+        del one.sample_trust_
 
 
 def judge_left_out(estimator: Any, X: Any, y: Any) -> None:

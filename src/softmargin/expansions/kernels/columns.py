@@ -35,7 +35,9 @@ class KernelScore:
     coef: Array
 
     def __call__(self, X: Any) -> Array:
-        scores = np.empty((X.shape[0], *self.coef.shape[1:]), dtype=X.dtype)
+        scores = np.zeros((X.shape[0], *self.coef.shape[1:]), dtype=X.dtype)
+        if not len(self.coef):  # a constant score has no support
+            return scores
         coef = self.coef.astype(X.dtype, copy=False)
         similarities = self._similarities(X)
         step = max(64, _BLOCK_BYTES // max(8 * len(coef), 1))

@@ -25,6 +25,8 @@ __all__ = ["solve_smooth", "spectral_features"]
 
 Array = NDArray[np.floating[Any]]
 
+# sums of terms of both signs keep about ten digits: a smaller gradient at zero is none
+_BALANCED = 1e-6
 _MAX_CG = 200
 
 
@@ -69,6 +71,13 @@ class _Objective:
 
     def gradient(self, theta: Array, F: Array) -> Array:
         return self.pull_back(self.cost[:, None] * self.loss.slope(F, self.codes)) + self.ridge * theta
+
+    def scale(self, theta: Array) -> float:
+        """The largest entry of the gradient; where classes balance and only rounding is left, that of its terms."""
+        F = self.scores(theta)
+        terms = float(np.abs(self.cost[:, None] * self.loss.slope(F, self.codes)).sum(axis=0).max())
+        largest = max(float(abs(self.Z).max()) if min(self.Z.shape) else 0.0, float(self.has_intercept))
+        return max(float(np.abs(self.gradient(theta, F)).max()), _BALANCED * terms * largest) or 1.0
 
     def preconditioner(self, F: Array) -> Array:
         weight = self.cost * self.loss.curvature(F, self.codes).mean(axis=1)
@@ -116,8 +125,7 @@ def solve_smooth(
     """Fit by Newton's method from zero, or from ``start``."""
     problem = _Objective(Z, codes, cost, n_classes, loss, intercept)
     theta = np.zeros((len(problem.ridge), n_classes))
-    scale = float(np.abs(problem.gradient(theta, problem.scores(theta))).max())
-    scale = scale if scale > 0 else 1.0
+    scale = problem.scale(theta)
     if start is not None:
         theta[problem.has_intercept :] = start.coef
         if problem.has_intercept:

@@ -1,0 +1,121 @@
+"""What prediction needs and nothing else: the score functions a fit found, and what a fit leaves behind.
+
+``f_j(x) = b_j + x'beta_j`` for features, ``f_j(x) = b_j + sum_i a_ij k(x_i, x)`` over support rows or landmarks for a
+kernel. Every fit makes a new ``FittedScore``; the public attributes ``coef_``, ``dual_coef_``, ``support_`` and
+``intercept_`` are read from it, so they cannot disagree with predictions or survive a refit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from softmargin.estimators._base.training_set import TrainingSet
+from softmargin.expansions import KernelScore, LinearScore
+
+__all__ = ["FittedScore", "Scored", "forget_fit", "without_rows"]
+
+# what scikit-learn itself keeps on an estimator, whatever is fitted
+_SETTINGS = ("_metadata_request", "_sklearn_output_config")
+# fields of a solution with a number per training row, which certify a fit and predict nothing
+_ROW_VECTORS = ("dual", "margins", "base")
+
+
+@dataclass(frozen=True)
+class FittedScore:
+    """Scores of new rows, one column per function; ``support`` are row numbers of ``fit``, None for features."""
+
+    score: LinearScore | KernelScore
+    intercept: np.ndarray
+    support: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, data: TrainingSet, coef: np.ndarray, intercept: Any) -> FittedScore:
+        """The functions with coefficients ``coef`` (n_coef, k) on the expansion of the training rows."""
+        dtype = data.X.dtype
+        coef, intercept = np.asarray(coef).astype(dtype), np.asarray(intercept).astype(dtype)
+        score: Any = data.shared.scorer(coef)
+        if not isinstance(score, KernelScore):
+            return cls(score, intercept)
+        support = data.rows[data.shared.support(coef)]
+        if score.kernel.precomputed:  # the columns a user passes are counted over all rows of fit
+            score = KernelScore(score.kernel, support, score.coef)
+        return cls(score, intercept, support)
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """Scores of shape (n, k)."""
+        return self.score(X) + self.intercept
+
+    @property
+    def n_used(self) -> int:
+        """Number of coefficients that are not zero for every function."""
+        return int(np.count_nonzero(np.any(self.score.coef != 0, axis=1)))
+
+
+class Scored:
+    """Public attributes of an estimator whose fit is the ``FittedScore`` in ``_score_``."""
+
+    _score_: FittedScore
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Coefficients of the features, a row per function; without a kernel only."""
+        score = self._fitted("coef_")
+        if score.support is not None:
+            raise AttributeError(f"{type(self).__name__} with a kernel has dual_coef_ and support_, no coef_.")
+        return score.score.coef.T
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """Coefficients of the support rows, a row per function; with a kernel only."""
+        score = self._fitted("dual_coef_")
+        if score.support is None:
+            raise AttributeError(f"{type(self).__name__} without a kernel has coef_, no dual_coef_.")
+        return score.score.coef.T
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Row numbers of the support rows; with a kernel only."""
+        score = self._fitted("support_")
+        if score.support is None:
+            raise AttributeError(f"{type(self).__name__} without a kernel has no support_.")
+        return score.support
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercepts, one per function."""
+        return self._fitted("intercept_").intercept
+
+    @property
+    def kernel_score_(self) -> KernelScore:
+        """The kernel with its support rows; with a kernel only."""
+        score = self._fitted("kernel_score_").score
+        if not isinstance(score, KernelScore):
+            raise AttributeError(f"{type(self).__name__} without a kernel has no kernel_score_.")
+        return score
+
+    def _fitted(self, name: str) -> FittedScore:
+        if "_score_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no {name} before fit.")
+        return self._score_
+
+
+def forget_fit(estimator: Any) -> None:
+    """Remove whatever an earlier fit left on the estimator, so that nothing of it can answer for the next one."""
+    parameters = estimator.get_params(deep=False)
+    for name in list(vars(estimator)):
+        fitted = name.endswith("_") or (name.startswith("_") and name not in _SETTINGS)
+        if fitted and name not in parameters:
+            delattr(estimator, name)
+
+
+def without_rows(solution: Any) -> Any:
+    """A solution, or a list of them, without its vectors of training rows."""
+    if isinstance(solution, list):
+        return [without_rows(one) for one in solution]
+    if solution is None:
+        return None
+    known = {field.name for field in fields(solution)}
+    return replace(solution, **{name: None for name in _ROW_VECTORS if name in known})

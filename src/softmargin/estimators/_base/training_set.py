@@ -1,0 +1,100 @@
+"""From what a user passes to ``fit`` to what a solver sees: class codes, positive weights, and where rows came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+
+from softmargin.solvers import Solution
+
+__all__ = ["TrainingSet", "check_class_weight", "encode_labels", "narrow_indices", "weigh_classes"]
+
+_MOST_INDEX = np.iinfo(np.int32).max
+
+
+@dataclass
+class TrainingSet:
+    """What a fit sees: rows of positive weight only, class codes, and where those rows came from.
+
+    ``counts`` are the sample weights as given, ``weight`` holds the class weights as well. ``shared`` is what
+    all binary fits have in common (an expansion, a Gram matrix), ``start`` the solution of a nearby problem of two
+    classes on the same rows, where one is known.
+    """
+
+    X: Any
+    codes: np.ndarray
+    weight: np.ndarray
+    counts: np.ndarray
+    rows: np.ndarray
+    n_rows: int
+    shared: Any = None
+    start: Solution | None = None
+
+    def signs(self, positive: int = 1) -> np.ndarray:
+        """+1 for the class of code ``positive``, -1 for all others, in the dtype of ``X``."""
+        return np.where(self.codes == positive, self.X.dtype.type(1), self.X.dtype.type(-1))
+
+    def expand(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """Per-row results for all rows given to ``fit``, ``fill`` where the weight was zero."""
+        if len(self.rows) == self.n_rows:
+            return values
+        full = np.full(self.n_rows, fill, dtype=np.asarray(values).dtype)
+        full[self.rows] = values
+        return full
+
+
+def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes, checked, and the code of each label; two numbers are told apart without sorting."""
+    if y.dtype.kind in "biuf":
+        ends = np.array([y.min(), y.max()])
+        upper = y == ends[1]
+        if ends[0] != ends[1] and np.all(upper | (y == ends[0])):
+            check_classification_targets(ends)
+            return ends, upper.astype(np.intp)
+    check_classification_targets(y)
+    return np.unique(y, return_inverse=True)
+
+
+def check_class_weight(class_weight: Any, labels: np.ndarray) -> None:
+    """Refuse weights that are not finite and nonnegative numbers, and labels that ``y`` does not hold."""
+    if not isinstance(class_weight, Mapping):
+        return
+    for label, weight in class_weight.items():
+        number = isinstance(weight, Real) and not isinstance(weight, (bool, np.bool_))
+        if not number or not 0 <= weight < np.inf:
+            raise ValueError(f"class_weight must hold finite, nonnegative numbers; got {weight!r} for class {label!r}.")
+    known = set(np.unique(labels).tolist())
+    unknown = [label for label in class_weight if label not in known]
+    if unknown:
+        raise ValueError(
+            f"class_weight names {unknown!r}, but the classes in y are {sorted(known, key=str)!r}; use those labels as "
+            "keys (classes left out weigh 1)."
+        )
+
+
+def weigh_classes(class_weight: Any, classes: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The weight of each class; "balanced" counts a row of weight two as two rows."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):
+        totals = np.bincount(codes, weights=counts)
+        return totals.sum() / (len(totals) * totals)
+    return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
+
+
+def narrow_indices(X: Any) -> Any:
+    """A sparse matrix with 32-bit indices, which the compiled loops read; the values are shared, not copied."""
+    if not sparse.issparse(X) or X.format not in ("csr", "csc") or X.indices.dtype == np.int32 == X.indptr.dtype:
+        return X
+    if max(X.nnz, *X.shape) > _MOST_INDEX:
+        raise ValueError(
+            f"X is sparse with {X.nnz} stored values in shape {X.shape}; at most {_MOST_INDEX} can be indexed. "
+            "Fit a sample of the rows, or fewer columns."
+        )
+    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
