@@ -17,8 +17,6 @@ from softmargin.expansions import KernelScore, LinearScore
 
 __all__ = ["FittedScore", "Scored", "forget_fit", "without_rows"]
 
-# what scikit-learn itself keeps on an estimator, whatever is fitted
-_SETTINGS = ("_metadata_request", "_sklearn_output_config")
 # fields of a solution with a number per training row, which certify a fit and predict nothing
 _ROW_VECTORS = ("dual", "margins", "base")
 
@@ -36,10 +34,10 @@ class FittedScore:
         """The functions with coefficients ``coef`` (n_coef, k) on the expansion of the training rows."""
         dtype = data.X.dtype
         coef, intercept = np.asarray(coef).astype(dtype), np.asarray(intercept).astype(dtype)
-        score: Any = data.shared.scorer(coef)
-        if not isinstance(score, KernelScore):
+        score, chosen = data.shared.scorer(coef), data.shared.support(coef)
+        if chosen is None:
             return cls(score, intercept)
-        support = data.rows[data.shared.support(coef)]
+        support = data.rows[chosen]
         if score.kernel.precomputed:  # the columns a user passes are counted over all rows of fit
             score = KernelScore(score.kernel, support, score.coef)
         return cls(score, intercept, support)
@@ -47,11 +45,6 @@ class FittedScore:
     def __call__(self, X: Any) -> np.ndarray:
         """Scores of shape (n, k)."""
         return self.score(X) + self.intercept
-
-    @property
-    def n_used(self) -> int:
-        """Number of coefficients that are not zero for every function."""
-        return int(np.count_nonzero(np.any(self.score.coef != 0, axis=1)))
 
 
 class Scored:
@@ -103,12 +96,13 @@ class Scored:
 
 
 def forget_fit(estimator: Any) -> None:
-    """Remove whatever an earlier fit left on the estimator, so that nothing of it can answer for the next one."""
-    parameters = estimator.get_params(deep=False)
-    for name in list(vars(estimator)):
-        fitted = name.endswith("_") or (name.startswith("_") and name not in _SETTINGS)
-        if fitted and name not in parameters:
-            delattr(estimator, name)
+    """Remove whatever an earlier fit left on the estimator, so that nothing of it can answer for the next one.
+
+    What a fit leaves has a name that ends in an underscore, private or not; other names are the user's or
+    scikit-learn's.
+    """
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
 
 
 def without_rows(solution: Any) -> Any:
