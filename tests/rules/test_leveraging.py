@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from softmargin import losses
 from softmargin.expansions import DenseFeatures
-from softmargin.solvers.rules.leveraging import Point, Separable, correct, leverage
+from softmargin.solvers.rules.leveraging import Block, Evaluation, Separable, WeightedRisk, correct, leverage
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "uls.json").read_text())
 LOSSES = {
@@ -28,17 +28,23 @@ X, Y = np.array(CYCLIC["X"], dtype=float), np.array(CYCLIC["y"], dtype=float)
 RUNS = [pytest.param(run, id=f"{run['loss']}{run['param'] or ''}") for run in CYCLIC["runs"]]
 
 
+def plain(loss, n):
+    """The risk of n rows of weight one and label +1."""
+    return WeightedRisk(loss, np.ones(n), np.ones(n))
+
+
 def schedule(loss, blocks, weights=None):
     """Coefficients after each block of a schedule."""
     weights = np.ones(len(Y)) if weights is None else weights
-    coef, point = np.zeros(X.shape[1]), Point.at(loss, np.zeros(len(Y)))
+    risk = WeightedRisk(loss, Y, weights)
+    coef, point = np.zeros(X.shape[1]), Evaluation.at(loss, np.zeros(len(Y)))
     for block in blocks:
         if len(block) == 1:
-            step = leverage(loss, point, Y * X[:, block[0]], weights)
+            step = leverage(risk, point, X[:, block[0]])
             coef[block[0]] += step.delta
             point = step.point
         else:
-            solved = correct(loss, DenseFeatures(X[:, block]), Y, weights, point, coef[block])
+            solved = correct(risk, DenseFeatures(X[:, block]), Block(coef[block], point))
             coef[block] = solved.coef
             point = solved.point
         yield coef.copy()
@@ -89,7 +95,7 @@ def test_one_feature_reaches_the_golden_step(name):
     loss = LOSSES[kind](float(param) if param else None)
     keep = np.array(case["sample_weight"]) > 0
     z, s, c = (np.array(case[k])[keep] for k in ("z", "yh", "sample_weight"))
-    step = leverage(loss, Point.at(loss, z), s, c)
+    step = leverage(WeightedRisk(loss, np.ones_like(c), c), Evaluation.at(loss, z), s)
     assert step.delta == pytest.approx(case["delta"][name], abs=1e-9)
     w = -loss.slope(z + step.delta * s)
     assert abs((c * s * w).sum()) <= 1e-10 * (c * np.abs(s) * np.abs(w)).sum()
@@ -102,7 +108,7 @@ FIRST_STEPS = [case for case in GOLDEN["first_step"]["cases"] if case["phi"] in 
 def test_smoothed_first_step_is_the_link_of_a_smoothed_share(case):
     loss = LOSSES[case["phi"]](case["param"])
     column = np.where(np.arange(case["n"]) < case["n_plus"], 1.0, -1.0)
-    step = leverage(loss, Point.at(loss, np.zeros(case["n"])), column, np.ones(case["n"]), smoothing=case["eps"])
+    step = leverage(plain(loss, case["n"]), Evaluation.at(loss, np.zeros(case["n"])), column, smoothing=case["eps"])
     assert step.delta == pytest.approx(case["delta"], abs=1e-9)
 
 
@@ -110,15 +116,15 @@ def test_a_block_that_separates_is_reported_although_each_feature_has_a_finite_s
     A = np.array(GOLDEN["lemma2"]["A"])
     for name in ("exp", "log", "matsushita"):
         loss = LOSSES[name](None)
-        start = Point.at(loss, np.zeros(2))
-        assert np.isfinite(leverage(loss, start, A[:, 0], np.ones(2)).delta)
+        start = Evaluation.at(loss, np.zeros(2))
+        assert np.isfinite(leverage(plain(loss, 2), start, A[:, 0]).delta)
         with pytest.raises(Separable):
-            correct(loss, DenseFeatures(A), np.ones(2), np.ones(2), start, np.zeros(2))
-        smooth = correct(loss, DenseFeatures(A), np.ones(2), np.ones(2), start, np.zeros(2), smoothing=0.5)
+            correct(plain(loss, 2), DenseFeatures(A), Block(np.zeros(2), start))
+        smooth = correct(plain(loss, 2), DenseFeatures(A), Block(np.zeros(2), start), smoothing=0.5)
         assert smooth.converged
         assert np.all(np.isfinite(smooth.coef))
     squared = losses.LeastSquares()
-    exact = correct(squared, DenseFeatures(A), np.ones(2), np.ones(2), Point.at(squared, np.zeros(2)), np.zeros(2))
+    exact = correct(plain(squared, 2), DenseFeatures(A), Block(np.zeros(2), Evaluation.at(squared, np.zeros(2))))
     np.testing.assert_allclose(exact.coef, 2, atol=1e-10)
 
 
@@ -127,10 +133,10 @@ def test_a_feature_of_one_sign_separates_and_a_zero_feature_moves_nothing():
     column = np.array(case["A_column"])
     log, squared = losses.Logistic(), losses.LeastSquares()
     with pytest.raises(Separable):
-        leverage(log, Point.at(log, np.zeros(4)), column, np.ones(4))
-    step = leverage(squared, Point.at(squared, np.zeros(4)), column, np.ones(4))
+        leverage(plain(log, 4), Evaluation.at(log, np.zeros(4)), column)
+    step = leverage(plain(squared, 4), Evaluation.at(squared, np.zeros(4)), column)
     assert step.delta == pytest.approx(case["squared_delta"], abs=1e-10)
-    assert leverage(log, Point.at(log, np.zeros(3)), np.zeros(3), np.ones(3)).delta == 0
+    assert leverage(plain(log, 3), Evaluation.at(log, np.zeros(3)), np.zeros(3)).delta == 0
 
 
 @settings(max_examples=60, deadline=None)
@@ -142,8 +148,8 @@ def test_every_step_decreases_the_risk_by_the_bound_of_theorem_2(seed, name):
     # min f'' over the weights, for psi scaled as the library's loss: curvature is at most 1 / (kappa b^2) there
     z, s = rng.normal(size=n), rng.choice([-1.0, 1.0], size=n) * rng.uniform(0.1, 2, size=n)
     s[:2] = [1.0, -1.0]
-    before = Point.at(loss, z)
-    step = leverage(loss, before, s, np.ones(n))
+    before = Evaluation.at(loss, z)
+    step = leverage(plain(loss, n), before, s)
     force = float((s * -before.slope).sum())
     bound = force**2 / (2 * loss.curvature_bound * (s @ s))
     decrease = before.value.sum() - step.point.value.sum()
@@ -160,7 +166,7 @@ def test_exponential_step_on_signs_multiplies_the_risk_by_the_adaboost_factor(se
     z, s, c = rng.normal(size=n), rng.choice([-1.0, 1.0], size=n), rng.uniform(0.1, 3, size=n)
     s[:2] = [1.0, -1.0]
     loss = losses.Exponential()
-    before = Point.at(loss, z)
+    before = Evaluation.at(loss, z)
     edge = float((c * s * -before.slope).sum() / (c * -before.slope).sum())
-    after = leverage(loss, before, s, c).point
+    after = leverage(WeightedRisk(loss, np.ones(n), c), before, s).point
     assert c @ after.value == pytest.approx((c @ before.value) * np.sqrt(1 - edge**2), rel=1e-10)

@@ -12,8 +12,8 @@ from reference.monomials import best_edge, literal_matrix
 from softmargin import losses
 from softmargin._compiled.rules import fill
 from softmargin.expansions import BinnedTable, RuleColumns, Table
-from softmargin.solvers import RuleSearch
-from softmargin.solvers.rules.leveraging import Point, leverage
+from softmargin.solvers.rules import RuleSearch
+from softmargin.solvers.rules.leveraging import Evaluation, WeightedRisk, leverage
 
 pd = pytest.importorskip("pandas")
 
@@ -163,9 +163,9 @@ def test_the_exact_risk_criterion_finds_the_golden_monomial():
     ]
     literals = literal_matrix(columns)[:, :rows]
     for name, loss in bag.items():
-        expected, start = GOLDEN["monomial_exact"]["best"][name], Point.at(loss, z)
+        expected, start = GOLDEN["monomial_exact"]["best"][name], Evaluation.at(loss, z)
         covered = np.array(expected["coverage"], dtype=bool)
-        step = leverage(loss, start, y * np.where(covered, 1.0, -1.0), np.ones(rows))
+        step = leverage(WeightedRisk(loss, y, np.ones(rows)), start, np.where(covered, 1.0, -1.0))
         assert step.delta == pytest.approx(expected["delta"], abs=1e-8)
         pairs = literals[:, None, :] & literals[None, :, :]
         assert (pairs == covered).all(axis=2).any()

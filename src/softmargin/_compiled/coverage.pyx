@@ -8,13 +8,13 @@ word, tail bits zero), so a hundred rules over a million rows take 12.5 MB. With
 Bits become doubles eight at a time through a table of 256 rows, so all three are sums without branches.
 """
 
-from libc.math cimport sqrt
+from libc.math cimport isnan, sqrt
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 from scipy.linalg.cython_blas cimport dsyrk
 
-__all__ = ["apply", "cover", "gram", "rows_of", "transpose"]
+__all__ = ["apply", "cover", "gram", "rows_of", "score_rows", "transpose"]
 
 cdef enum:
     BLOCK = 512         # rows unpacked at a time: 512 x k doubles stay in cache for k of some hundreds
@@ -142,6 +142,37 @@ def gram(const uint64_t[:, ::1] bits, const double[::1] weights, double[::1, :] 
             for s in range(t):
                 out[t, s] = out[s, t]
     free(block)
+
+
+def score_rows(const double[:, :] X, const int32_t[::1] features, const int32_t[::1] ops, const double[::1] values,
+               const int32_t[::1] starts, const double[:, ::1] points, const double[::1] base, double[:, ::1] out):
+    """``out[i] = base + sum of points[t] over the rules that hold on row i``.
+
+    Rule ``t`` is the conjunction of the literals ``starts[t]:starts[t + 1]``; a literal is (feature, op, value) with op
+    0 ``<=``, 1 ``>`` and 4 "is missing"; NaN fails the first two.
+    """
+    cdef Py_ssize_t i, t, q, k, n = X.shape[0], n_rules = points.shape[0], channels = base.shape[0]
+    cdef double x
+    cdef bint holds
+    with nogil:
+        for i in range(n):
+            for k in range(channels):
+                out[i, k] = base[k]
+            for t in range(n_rules):
+                holds = True
+                for q in range(starts[t], starts[t + 1]):
+                    x = X[i, features[q]]
+                    if ops[q] == 0:
+                        holds = x <= values[q]
+                    elif ops[q] == 1:
+                        holds = x > values[q]
+                    else:
+                        holds = isnan(x)
+                    if not holds:
+                        break
+                if holds:
+                    for k in range(channels):
+                        out[i, k] += points[t, k]
 
 
 cdef void _unpack(const uint64_t *bits, int rows, const double *root, double *out) noexcept nogil:

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._surrogates import surrogates
 from softmargin.expansions import Rule, cover, dialect_of
 
 __all__ = ["RuleReader"]
@@ -31,8 +32,8 @@ class RuleReader:
         """Support and precision of every rule on the training rows."""
         columns = cover(self.rule_list_, data.X)
         total = float(data.weight.sum())
-        self.rule_support_ = columns.support(data.weight)
-        by_class = np.stack([columns.support(data.weight * (data.codes == k)) for k in range(len(self.classes_))])
+        self.rule_support_ = columns.coverage(data.weight)
+        by_class = np.stack([columns.coverage(data.weight * (data.codes == k)) for k in range(len(self.classes_))])
         self.rule_class_ = self._favoured()
         hits = by_class[self.rule_class_, np.arange(len(self.rule_list_))]
         self.rule_precision_ = hits / np.maximum(self.rule_support_, np.finfo(float).tiny)
@@ -60,7 +61,7 @@ class RuleReader:
         column per class for more than two classes); ``support`` is the (weighted) share of training rows covered and
         ``precision`` the share of those that belong to ``class``, the class the rule speaks for.
         """
-        check_is_fitted(self)
+        self._rules_only("rules_")
         pandas = _pandas("rules_")
         columns: dict[str, Any] = {"text": [rule.text(self._names()) for rule in self.rule_list_]}
         if len(self.classes_) == 2:
@@ -72,12 +73,45 @@ class RuleReader:
         columns["precision"] = self.rule_precision_
         return pandas.DataFrame(columns)
 
+    @property
+    def rounds_(self) -> Any:
+        """What every round of boosting did, as a DataFrame.
+
+        ``rule`` (or column, or block of columns), its normalised ``edge`` on the weights before the step, its
+        ``leverage`` (the step of its coefficient; one column per class for more than two classes, a tuple for a
+        block), the ``loss`` of the round and, where losses competed, the ``score`` of each.
+        """
+        check_is_fitted(self)
+        pandas = _pandas("rounds_")
+        texts, lines = self._hypothesis_texts(), []
+        bag = surrogates(self.loss)  # type: ignore[attr-defined]
+        for number, one in enumerate(self._rounds, start=1):  # type: ignore[attr-defined]
+            line = {"round": number, "rule": "; ".join(texts[t] for t in one.members), "edge": one.edge}
+            steps = [row[0] if len(row) == 1 else tuple(row) for row in one.steps.tolist()]
+            names = ["leverage"] if len(steps) == 1 else [f"leverage {name}" for name in self._channels()]
+            line |= dict(zip(names, steps, strict=True)) | {"loss": repr(one.loss)}
+            line |= {f"score {loss!r}": score for loss, score in zip(bag, one.scores, strict=False)}
+            lines.append(line)
+        return pandas.DataFrame(lines, columns=None if lines else ["round", "rule", "edge", "leverage", "loss"])
+
+    def _hypothesis_texts(self) -> list[str]:
+        """The hypotheses of all rounds in words."""
+        return [_in_words(one, self._names()) for one in self._hypotheses]  # type: ignore[attr-defined]
+
+    def _rules_only(self, what: str) -> None:
+        check_is_fitted(self)
+        if self.learner != "rules":  # type: ignore[attr-defined]
+            raise AttributeError(
+                f"{what} reads rules, and learner={self.learner!r} has none; coef_ and rounds_ say what was fitted."  # type: ignore[attr-defined]
+            )
+
     def explain(self, X: Any) -> Any:
         """Why each row got its score: one line per row and rule that holds, and one for the baseline.
 
         Returns a DataFrame with columns ``row``, ``rule`` and the contribution to each score, which sum to
         ``decision_function`` over the lines of a row. Within a row the largest contributions come first.
         """
+        self._rules_only("explain")
         pandas = _pandas("explain")
         table = self._prediction_set(X)  # type: ignore[attr-defined]
         columns = cover(self.rule_list_, table)
@@ -94,7 +128,7 @@ class RuleReader:
 
     def to_text(self, digits: int = 4) -> str:
         """The scorecard in words, largest points first."""
-        check_is_fitted(self)
+        self._rules_only("to_text")
         return "\n".join(self._text_lines(digits))
 
     def _text_lines(self, digits: int) -> Iterator[str]:
@@ -118,7 +152,7 @@ class RuleReader:
         ``"bigquery"``, ``"duckdb"``, ``"mysql"``, ``"postgresql"``, ``"snowflake"``, ``"spark"``, ``"sqlite"`` or
         ``"sqlserver"``.
         """
-        check_is_fitted(self)
+        self._rules_only("sql")
         words, names = dialect_of(dialect), self._names()
         show = repr if digits is None else lambda value: f"{value:.{digits}f}"
         scores = []
@@ -134,15 +168,22 @@ class RuleReader:
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """``decision_function`` of the model after 0, 1, 2, ... rounds."""
         table = self._prediction_set(X)  # type: ignore[attr-defined]
+        numbers = [one for one in self._hypotheses if isinstance(one, int)]  # type: ignore[attr-defined]
+        values = table.numbers()[:, numbers] if numbers else None
         columns = cover(self.rule_list_, table)
         for intercept, coef in self._stages:  # type: ignore[attr-defined]
-            padded = np.zeros((len(coef), len(self.rule_list_)))
+            padded = np.zeros((len(coef), len(self.rule_list_) or len(numbers)))
             padded[:, : coef.shape[1]] = coef
-            scores = np.column_stack([b + columns.apply(a) for a, b in zip(padded, intercept, strict=True)])
+            products = [columns.apply(a) if values is None else values @ a for a in padded]
+            scores = np.column_stack([b + product for b, product in zip(intercept, products, strict=True)])
             yield scores[:, 0] if len(self.classes_) == 2 else scores
 
     def _baseline(self) -> np.ndarray:
         return self.intercept_ - self.coef_.sum(axis=1)
+
+
+def _in_words(one: Rule | int, names: list[str]) -> str:
+    return names[one] if isinstance(one, int) else one.text(names)
 
 
 def _points(values: np.ndarray) -> str:

@@ -48,6 +48,10 @@ class Rescaled(Loss):
     def _log_odds(self, f: Any) -> Any:
         return self.base.log_odds(f / self.factor)
 
+    @property
+    def curvature_bound(self) -> float:
+        return float(self.base.curvature_bound) / self.factor
+
     def _score(self, p: Any) -> Any:
         return self.factor * self.base.score(p)
 
@@ -92,8 +96,11 @@ def _common_slope(loss: Loss) -> Loss:
     return loss if abs(steepness - 1) < 1e-6 else Rescaled(loss, steepness)
 
 
-def choose_loss(estimator: Any, bag: list[Loss], data: TrainingSet) -> Loss:
-    """The loss of least cross-validated Brier score, or of least training error for ``tuning="F*"``; ties: first."""
+def choose_loss(estimator: Any, bag: list[Loss], data: TrainingSet) -> tuple[Loss, dict[str, float]]:
+    """The loss of least cross-validated Brier score, or of least training error for ``tuning="F*"``; ties: first.
+
+    Returns it with the scores of all.
+    """
     labels, seed = data.codes, check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)
     smallest = int(np.bincount(labels).min())
     if estimator.tuning == "F*" or smallest < 2:
@@ -102,7 +109,7 @@ def choose_loss(estimator: Any, bag: list[Loss], data: TrainingSet) -> Loss:
         splitter = StratifiedKFold(min(_FOLDS, smallest), shuffle=True, random_state=seed)
         folds = list(splitter.split(np.zeros(len(labels)), labels))
     scores = [sum(_score(estimator, loss, data, *fold) for fold in folds) for loss in bag]
-    return bag[int(np.argmin(np.round(scores, 12)))]
+    return bag[int(np.argmin(np.round(scores, 12)))], {repr(loss): one for loss, one in zip(bag, scores, strict=True)}
 
 
 def _score(estimator: Any, loss: Loss, data: TrainingSet, train: np.ndarray, test: np.ndarray) -> float:

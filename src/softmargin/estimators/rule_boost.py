@@ -14,19 +14,22 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet, couple
+from softmargin.estimators._rule_fitting import FittedRules, LabelledRows, fit_given, fit_rules, hold_out
 from softmargin.estimators._rule_reading import RuleReader
 from softmargin.estimators._surrogates import TUNINGS, choose_loss, surrogates
-from softmargin.expansions import BinnedTable, Rule, RuleColumns, Table, cover, needs_table
-from softmargin.losses import Loss, NoLink
+from softmargin.expansions import RuleScore, Table, cover, needs_table
+from softmargin.losses import NoLink
 from softmargin.losses._base import require
-from softmargin.solvers import SEARCHES, UPDATES, BoostedRules, Plan, RuleSearch, Solution, boost, prune
+from softmargin.solvers import Solution
+from softmargin.solvers.rules import SEARCHES, UPDATES, Plan, WeightedRisk, prune
 
 __all__ = ["RuleBoostClassifier"]
+
+LEARNERS = ("rules", "given")
 
 _MOST_SMOOTHING = 30.0
 _MOST_WEIGHT = 1e150  # products of two sums stay finite
@@ -41,6 +44,11 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         Any strictly convex loss: ``"exponential"`` is real AdaBoost, ``BalancedConvex(entropy)`` any calibrated loss
         with its own link, ``ModifiedHuber`` the squared loss extended to the line. ``"auto"``, or a list, lets
         ``tuning`` choose.
+    learner : {"rules", "given"}, default="rules"
+        Where weak hypotheses come from: rules found by a search, or the columns of X themselves, any real values.
+    blocks : list of lists of int or None, default=None
+        Columns to leverage together, block after block in turn (the paper's T_j); every column must be in one. None
+        takes the column of largest edge. For ``learner="given"``.
     n_rules : int, default=100
         Rounds of boosting; the model has at most that many rules (a rule found again adds to its coefficient).
     max_literals : int, default=2
@@ -104,8 +112,17 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         The loss, chosen if several were given.
     edges_ : ndarray
         Normalised edge of each rule when it was added.
+    rounds_ : DataFrame
+        What every round did: rule, edge, leverage, loss chosen and, with several losses, the score of each.
+    rate_bound_ : ndarray
+        What the boosting rate (Theorem 2 of the paper, constant corrected) promises: an upper bound of the risk after
+        each round from the edges so far; ``solution_.history`` lies below it.
+    weak_learning_edge_ : float
+        The least edge of all rounds, gamma of the paper.
+    tuning_scores_ : dict or None
+        The score of each loss where one was chosen for the whole fit.
     solution_ : Solution
-        Risk after each round and the largest edge left (``gap``).
+        Smoothed risk after each round and the largest edge left (``gap``).
 
     Examples
     --------
@@ -121,6 +138,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         self,
         loss: Any = "logistic",
         *,
+        learner: str = "rules",
+        blocks: Any = None,
         n_rules: int = 100,
         max_literals: int = 2,
         update: str = "corrective",
@@ -144,6 +163,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
+        self.learner = learner
+        self.blocks = blocks
         self.n_rules = n_rules
         self.max_literals = max_literals
         self.update = update
@@ -166,6 +187,17 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @classmethod
+    def paper_settings(cls, **changes: Any) -> RuleBoostClassifier:
+        """The algorithm of the paper: each rule leveraged once, no intercept, no shrinkage, no smoothing, no stopping.
+
+        Ten rules of at most two literals, its first setting (its second is ``max_literals=3, n_rules=100``);
+        ``changes`` are other parameters, such as ``loss``.
+        """
+        plain = {"update": "single", "fit_intercept": False, "smoothing": 0.0, "learning_rate": 1.0, "min_edge": 0.0}
+        plain |= {"n_rules": 10, "max_literals": 2, "early_stopping": False, "l1": 0.0}
+        return cls(**plain | changes)
+
     # -- the door ------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
@@ -184,11 +216,19 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         require(0 < self.tol < 1, "tol", self.tol, "between 0 and 1")
         fraction = self.validation_fraction
         require(0 < fraction < 1, "validation_fraction", fraction, "between 0 and 1")
-        named = {"update": UPDATES, "search": SEARCHES, "criterion": ("edge", "exact"), "tuning": TUNINGS}
+        named = {
+            "learner": LEARNERS,
+            "update": UPDATES,
+            "search": SEARCHES,
+            "criterion": ("edge", "exact"),
+            "tuning": TUNINGS,
+        }
         for name, allowed in named.items():
             require(
                 getattr(self, name) in allowed, name, getattr(self, name), f"one of {', '.join(map(repr, allowed))}"
             )
+        if self.blocks is not None and self.learner != "given":
+            raise ValueError(f"blocks are columns of X and need learner='given'; got learner={self.learner!r}.")
         bag = surrogates(self.loss)
         if len(bag) > 1 and self.tuning in ("F", "E") and self.update != "single":
             raise ValueError(
@@ -228,63 +268,56 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         self._kinds = data.X.kinds
         bag = surrogates(self.loss)
         prefer = {"F": "error", "E": "edge"}.get(self.tuning) if len(bag) > 1 else None
+        self.tuning_scores_ = None
         if len(bag) > 1 and prefer is None:
-            bag = [choose_loss(self, bag, data)]
-        table, weight, held = data.X, data.weight, None
-        if not float(weight.max()) * len(weight) < _MOST_WEIGHT:
+            loss, self.tuning_scores_ = choose_loss(self, bag, data)
+            bag = [loss]
+        if not float(data.weight.max()) * len(data.weight) < _MOST_WEIGHT:
             raise ValueError(
-                f"sample_weight and class_weight multiply to as much as {float(weight.max()):g} a row, which leaves "
-                "sums no room; divide the weights by a constant (only their ratios and the smoothing matter)."
+                f"sample_weight and class_weight multiply to as much as {float(data.weight.max()):g} a row, which "
+                "leaves sums no room; divide the weights by a constant (only their ratios and the smoothing matter)."
             )
+        rows, held = LabelledRows(data.X, y, data.weight), None
         if self.early_stopping:
-            train, test = self._split(data)
-            held = _HeldOut(table[test], y[:, test], weight[test], self.n_iter_no_change)
-            table, y, weight = table[train], y[:, train], weight[train]
-        threads = os.cpu_count() or 1 if self.n_jobs in (None, -1) else max(1, int(self.n_jobs))
-        binned = BinnedTable.from_table(table, weight, int(self.max_bins), threads)
-        search = RuleSearch(
-            binned, max_literals=self.max_literals, search=self.search, beam=self.beam, n_threads=threads
-        )
-        if held is not None:
-            held.binned = binned
-        model = boost(search, bag, y, weight, self._plan(float(weight.sum())), prefer=prefer, watch=held)
-        self._store(model, binned)
+            train, test = hold_out(self, data)
+            rows, held = rows.take(train), rows.take(test)
+        fit = fit_given if self.learner == "given" else fit_rules
+        fitted = fit(self, rows, held, bag, self._plan(float(rows.weight.sum()), prefer))
+        self._store(fitted)
         if self.l1 > 0 and self.rule_list_:
-            self._prune(table, y, weight)
-        self._describe(data)
+            self._prune(rows)
+        if fitted.rules is not None:
+            self._describe(data)
 
-    def _plan(self, total: float) -> Plan:
+    def _n_threads(self) -> int:
+        return os.cpu_count() or 1 if self.n_jobs in (None, -1) else max(1, int(self.n_jobs))
+
+    def _plan(self, total: float, prefer: str | None) -> Plan:
         smoothing = min(_MOST_SMOOTHING, total / 10) if self.smoothing == "auto" else float(self.smoothing)
         return Plan(
-            n_rules=int(self.n_rules),
+            n_rounds=int(self.n_rules),
             update=self.update,
             fit_intercept=self.fit_intercept,
             learning_rate=float(self.learning_rate),
             smoothing=smoothing,
             min_edge=float(self.min_edge),
             recur=int(self.recur),
-            rescore=16 if self.criterion == "exact" else 1,
+            n_candidates=16 if self.criterion == "exact" else 1,
             tol=float(self.tol),
+            prefer=prefer,
         )
 
-    def _split(self, data: TrainingSet) -> tuple[np.ndarray, np.ndarray]:
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        splitter = StratifiedShuffleSplit(1, test_size=self.validation_fraction, random_state=seed)
-        try:
-            return next(splitter.split(np.zeros(len(data.codes)), data.codes))
-        except ValueError as error:
-            raise ValueError(
-                f"early_stopping=True cannot hold out validation_fraction={self.validation_fraction!r} of "
-                f"{len(data.codes)} rows: {error} Set early_stopping=False or change validation_fraction."
-            ) from None
-
-    def _store(self, model: BoostedRules, binned: BinnedTable) -> None:
-        self.intercept_, self.coef_ = (part.copy() for part in model.stages[-1])
-        self.rule_list_ = [_rule(terms, binned) for terms in model.terms]
-        self._stages = model.stages
-        self.loss_ = model.losses[-1]
-        self.edges_ = np.array(model.edges)
-        self.n_iter_ = len(model.edges)
+    def _store(self, fitted: FittedRules) -> None:
+        model, self._score = fitted.model, fitted.score
+        self._stages, self._rounds = model.stages, model.rounds
+        self.intercept_, self.coef_ = self._score.intercept.copy(), self._score.coef.copy()
+        self.rule_list_ = fitted.rules if fitted.rules is not None else []
+        self._hypotheses = fitted.rules if fitted.rules is not None else [one.terms for one in model.hypotheses]
+        self.loss_ = model.loss
+        self.edges_ = np.array([one.edge for one in model.rounds])
+        self.rate_bound_ = np.array(model.bounds)
+        self.weak_learning_edge_ = float(self.edges_.min()) if len(self.edges_) else 0.0
+        self.n_iter_ = len(model.rounds)
         self.solution_ = Solution(
             coef=self.coef_ if len(self.coef_) > 1 else self.coef_[0],
             intercept=float(self.intercept_[0]),
@@ -297,6 +330,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
             history=model.risks,
             status=model.stopped,
         )
+        if not np.isfinite(self.coef_).all() or not np.isfinite(self.intercept_).all():
+            raise ArithmeticError("A coefficient is not finite: the loss overflows on these weights; raise smoothing.")
         if not self.solution_.converged and self.update != "single" and self.learning_rate == 1:
             warnings.warn(
                 f"The coefficients of the rules were left at a gap of {model.gap:.1e}, above tol={self.tol:g}: weights "
@@ -306,22 +341,22 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
                 stacklevel=2,
             )
 
-    def _prune(self, table: Table, y: np.ndarray, weight: np.ndarray) -> None:
-        columns = cover(self.rule_list_, table)
+    def _prune(self, rows: LabelledRows) -> None:
+        risks = [WeightedRisk(self.loss_, y, rows.weight) for y in rows.y]
         options = {"fit_intercept": self.fit_intercept, "tol": max(float(self.tol), 1e-10)}
-        solutions = prune(columns, self.loss_, y, weight, float(self.l1), **options)
+        solutions = prune(cover(self.rule_list_, rows.table), risks, float(self.l1), **options)
         coef = np.stack([solution.coef for solution in solutions])
         kept = np.flatnonzero(np.any(coef != 0, axis=0))
         self.coef_, self.intercept_ = coef[:, kept], np.array([solution.intercept for solution in solutions])
         self.rule_list_ = [self.rule_list_[t] for t in kept]
+        self._score = RuleScore(tuple(self.rule_list_), self.coef_, self.intercept_)
         self._stages = [self._stages[0], (self.intercept_, self.coef_)]
         self.solution_ = solutions[0] if len(solutions) == 1 else solutions
 
     # -- predicting ----------------------------------------------------------------------------------------------
 
     def _scores(self, table: Table) -> np.ndarray:
-        columns = cover(self.rule_list_, table)
-        return np.column_stack([b + columns.apply(a) for a, b in zip(self.coef_, self.intercept_, strict=True)])
+        return self._score(table)
 
     def _decision(self, X: Table) -> np.ndarray:
         scores = self._scores(X)
@@ -353,36 +388,3 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
-
-
-class _HeldOut:
-    """The loss on rows kept apart, and the round where it was least."""
-
-    def __init__(self, table: Table, y: np.ndarray, weight: np.ndarray, patience: int) -> None:
-        self.table, self.y, self.weight, self.patience = table, y, weight, patience
-        self.columns = RuleColumns(len(table))
-        self.best_stage, self.best_loss = 0, np.inf
-        self.binned: BinnedTable
-
-    def ends(self, model: BoostedRules) -> bool:
-        """Whether the loss has not improved for ``patience`` rounds."""
-        for terms in model.terms[self.columns.shape[1] :]:
-            self.columns.append(cover([_rule(terms, self.binned)], self.table).bits[0])
-        stages = [len(model.stages) - 1] if len(model.stages) > 2 else range(len(model.stages))
-        for stage in stages:
-            value = self._loss(model.losses[-1], *model.stages[stage])
-            if value < self.best_loss:
-                self.best_stage, self.best_loss = stage, value
-        return len(model.stages) - 1 - self.best_stage >= self.patience
-
-    def _loss(self, loss: Loss, intercept: np.ndarray, coef: np.ndarray) -> float:
-        padded = np.zeros((len(coef), self.columns.shape[1]))
-        padded[:, : coef.shape[1]] = coef
-        total = 0.0
-        for y, a, b in zip(self.y, padded, intercept, strict=True):
-            total += float(self.weight @ loss.value(y * (b + self.columns.apply(a))))
-        return total
-
-
-def _rule(terms: tuple[tuple[int, int, int], ...], binned: BinnedTable) -> Rule:
-    return Rule.of([binned.literal(*term) for term in terms])

@@ -11,12 +11,14 @@ from softmargin.expansions.protocol import Expansion, Response, RowPasses, Total
 from softmargin.expansions.rules.bins import BinnedTable
 from softmargin.expansions.rules.columns import RuleColumns, cover, pack
 from softmargin.expansions.rules.literals import Literal, Rule
+from softmargin.expansions.rules.score import ColumnScore, RuleScore
 from softmargin.expansions.rules.sql import dialect_of
 from softmargin.expansions.rules.table import Column, Table, needs_table
 
 __all__ = [
     "BinnedTable",
     "Column",
+    "ColumnScore",
     "DenseFeatures",
     "Expansion",
     "Features",
@@ -30,6 +32,7 @@ __all__ = [
     "RowPasses",
     "Rule",
     "RuleColumns",
+    "RuleScore",
     "SparseFeatures",
     "Table",
     "Totals",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 import softmargin._compiled.coverage as kernel
 from softmargin._threads import in_threads
+from softmargin.expansions.features.base import Features
+from softmargin.expansions.memory import require_square
+from softmargin.expansions.protocol import Rows
 from softmargin.expansions.rules.literals import Rule
 from softmargin.expansions.rules.table import Table
 
@@ -18,8 +21,8 @@ __all__ = ["RuleColumns", "cover", "pack"]
 
 Array = NDArray[np.floating[Any]]
 
-
-_THREADED = 500_000  # cells from which a second thread pays
+# Rows times rules from which a second thread pays for a product; `python -m benchmarks rules` with n_jobs 1 and 2.
+_THREADED = 500_000
 
 
 def pack(covered: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -28,23 +31,26 @@ def pack(covered: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return np.pad(packed, (0, -len(packed) % 8)).view(np.uint64)
 
 
-class RuleColumns:
+class RuleColumns(Features):
     """The +-1 columns of some rules over the training rows; grows one rule at a time.
 
     The words of all rules sit in one array with room to grow, so that appending costs no copy of what is there.
+    ``known`` are the rules in words, where they have been put into words: new rows can be scored by those only.
     """
-
-    is_kernel = False
-    dtype = np.dtype(np.float64)
 
     def __init__(self, n_rows: int, room: int = 16, n_threads: int = 1) -> None:
         self.n_rows, self.n_threads = n_rows, n_threads
+        self.known: list[Rule] = []
         self._words = np.zeros((max(room, 1), (n_rows + 63) // 64), dtype=np.uint64)
         self._count = 0
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.n_rows, self._count
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
 
     @property
     def bits(self) -> NDArray[np.uint64]:
@@ -58,15 +64,28 @@ class RuleColumns:
         self._words[self._count] = bits
         self._count += 1
 
+    def append_constant(self) -> None:
+        """Add the empty rule, which covers every row."""
+        self.append(pack(np.ones(self.n_rows, dtype=bool)))
+
     def keep(self, count: int) -> None:
         """Forget all but the first ``count`` rules."""
         self._count = min(self._count, count)
 
-    def take_rules(self, members: Sequence[int]) -> RuleColumns:
+    def select(self, columns: Sequence[int] | NDArray[np.intp]) -> RuleColumns:
         """Some of the rules, in the given order."""
+        members = np.asarray(columns, dtype=np.intp)
         part = RuleColumns(self.n_rows, len(members), self.n_threads)
-        part._words[: len(members)] = self._words[list(members)]
+        part._words[: len(members)] = self._words[members]
         part._count = len(members)
+        part.known = [self.known[t] for t in members] if self.known else []
+        return part
+
+    def take(self, rows: NDArray[np.intp]) -> RuleColumns:
+        part = RuleColumns(len(rows), self._count, self.n_threads)
+        for t in range(self._count):
+            part.append(pack(self.column(t)[rows] > 0))
+        part.known = self.known
         return part
 
     def column(self, t: int) -> Array:
@@ -75,7 +94,32 @@ class RuleColumns:
         kernel.apply(self._words[t : t + 1], np.ones(1), out)
         return out
 
-    def support(self, weight: Array | None = None) -> Array:
+    def columns(self, at: NDArray[np.intp]) -> Array:
+        dense = np.empty((self.n_rows, len(at)), order="F")
+        for place, t in enumerate(at):
+            dense[:, place] = self.column(int(t))
+        return dense
+
+    def rows(self, at: Rows = slice(None)) -> Array:
+        return self.columns(np.arange(self._count))[at]
+
+    def outer(self) -> Array:
+        require_square(self.n_rows)
+        dense = self.rows()
+        return dense @ dense.T
+
+    def diagonal(self) -> Array:
+        return np.full(self.n_rows, float(self._count))
+
+    def scorer(self, coef: Array) -> Callable[[Any], Array]:
+        if len(self.known) < self._count:
+            raise ValueError("These rules are known by their coverage only; cover() them on a table to score new rows.")
+        from softmargin.expansions.rules.score import RuleScore  # which covers tables with columns of this module
+
+        score = RuleScore(tuple(self.known), np.atleast_2d(coef), np.zeros(1))
+        return score.first
+
+    def coverage(self, weight: Array | None = None) -> Array:
         """The (weighted) number of rows each rule covers."""
         if weight is None:
             return np.bitwise_count(self.bits).sum(axis=1, dtype=np.int64)
@@ -117,10 +161,6 @@ class RuleColumns:
         """Every column has entries +-1."""
         return np.full(self._count, float(self.n_rows if weights is None else weights.sum()))
 
-    def quadratic(self, coef: Array) -> float:
-        """``|coef|^2``."""
-        return float(coef @ coef)
-
 
 def cover(rules: Sequence[Rule], table: Table) -> RuleColumns:
     """The columns of some rules on the rows of a table; every column asked about is read once."""
@@ -135,4 +175,5 @@ def cover(rules: Sequence[Rule], table: Table) -> RuleColumns:
             covered[t] &= pack(literal.holds(column))
     for bits in covered:
         columns.append(bits)
+    columns.known = list(rules)
     return columns

@@ -59,6 +59,30 @@ class Table:
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         return Table(self._source, self.kinds, rows if self._rows is None else self._rows[rows])
 
+    @property
+    def matrix(self) -> np.ndarray | None:
+        """The rows as float64 numbers where they are a dense matrix; None otherwise."""
+        if self._frame or not isinstance(self._source, np.ndarray) or any(self.kinds):
+            return None
+        rows = self._source if self._rows is None else self._source[self._rows]
+        return rows.astype(np.float64, copy=False) if rows.dtype.kind in "fiub" else None
+
+    def numbers(self) -> np.ndarray:
+        """The rows as a dense float64 matrix without gaps; anything else is refused by name."""
+        for j, categorical in enumerate(self.kinds):
+            if categorical:
+                raise ValueError(f"Column {self._name(j)} holds categories; given hypotheses are columns of numbers.")
+        matrix = self.matrix
+        if matrix is None:
+            matrix = np.column_stack([self.column(j).values for j in range(self.shape[1])])
+        gaps = np.flatnonzero(np.isnan(matrix).any(axis=0))
+        if len(gaps):
+            raise ValueError(
+                f"Column {self._name(int(gaps[0]))} contains NaN; given hypotheses need a value on every row. "
+                "Fill the gaps, or use learner='rules' or 'trees', which read them as they are."
+            )
+        return matrix
+
     def column(self, j: int) -> Column:
         """Feature ``j`` of the rows of this table."""
         raw = self._raw(j)

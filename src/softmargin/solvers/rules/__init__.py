@@ -1,1 +1,27 @@
-"""Boosting over rules: search, leverage, prune."""
+"""Boosting over rules or given hypotheses: search, leverage, prune."""
+
+from softmargin.solvers.rules.boosting import UPDATES, BoostedModel, Plan, Round, Watch, boost
+from softmargin.solvers.rules.learners import GivenColumns, GivenLearner, Hypothesis, RuleLearner
+from softmargin.solvers.rules.leveraging import SeparableWarning, WeightedRisk, correct, leverage
+from softmargin.solvers.rules.pruning import prune
+from softmargin.solvers.rules.search import SEARCHES, RuleSearch
+
+__all__ = [
+    "SEARCHES",
+    "UPDATES",
+    "BoostedModel",
+    "GivenColumns",
+    "GivenLearner",
+    "Hypothesis",
+    "Plan",
+    "Round",
+    "RuleLearner",
+    "RuleSearch",
+    "SeparableWarning",
+    "Watch",
+    "WeightedRisk",
+    "boost",
+    "correct",
+    "leverage",
+    "prune",
+]

@@ -19,34 +19,41 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import logsumexp
 
-from softmargin.expansions import in_threads
+from softmargin.expansions import Expansion, in_threads
 from softmargin.losses import Exponential, Loss
 
 __all__ = [
     "Block",
-    "Columns",
-    "Derivatives",
+    "BlockDerivatives",
+    "Evaluation",
     "Leverage",
-    "Point",
     "Separable",
     "SeparableWarning",
+    "WeightedRisk",
     "correct",
     "leverage",
 ]
 
 Array = NDArray[np.floating[Any]]
 
-_JITTER = 1e-12  # of the trace: duplicate and opposite columns make the Hessian singular
-_FAR = 20.0  # a loss still falling here falls for ever
-_THREADED = 20_000  # rows from which a second thread pays
-_CONTRACTS = 0.2  # an old Hessian is kept while each step leaves less than this share of the edge
+# Of the trace: duplicate and opposite rules make the Hessian singular, and this much keeps its Cholesky factor real.
+_JITTER = 1e-12
+_FAR = 20.0  # a loss whose slope is still negative at this margin decreases for ever
+# Rows from which a second thread pays for evaluating a loss; `python -m benchmarks rules` with n_jobs 1 and 2.
+_THREADED = 20_000
+# An old Hessian is kept while each of its steps leaves less than this share of the edge; slower contraction needs more
+# passes than a new Hessian costs (`python -m benchmarks rules`, times of 100 corrective rules).
+_CONTRACTS = 0.2
+_LARGEST_COEFFICIENT = 1e6  # beyond it the risk has no digits left to lose: the optimum is at infinity
+_MAX_PASSES = 200
+_MAX_NEWTON = 100
 
 
 class SeparableWarning(UserWarning):
@@ -57,21 +64,8 @@ class Separable(ArithmeticError):
     """A direction of the block raises no margin's loss: the infimum is not attained."""
 
 
-class Columns(Protocol):
-    """The features of a block over the training rows."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def apply(self, coef: Array) -> Array: ...
-
-    def transpose(self, r: Array) -> Array: ...
-
-    def gram(self, weights: Array) -> Array: ...
-
-
 @dataclass
-class Point:
+class Evaluation:
     """Margins with the loss and its derivatives there (not multiplied by case weights)."""
 
     margins: Array
@@ -80,7 +74,7 @@ class Point:
     curvature: Array
 
     @classmethod
-    def at(cls, loss: Loss, margins: Array, n_threads: int = 1) -> Point:
+    def at(cls, loss: Loss, margins: Array, n_threads: int = 1) -> Evaluation:
         """Evaluate ``loss`` at ``margins``."""
         if n_threads == 1 or len(margins) < _THREADED:
             return cls(margins, *loss.evaluate(margins))
@@ -93,9 +87,23 @@ class Point:
         in_threads(evaluate, [slice(a, b) for a, b in pairwise(marks)], n_threads)
         return cls(margins, *out)
 
-    def risk(self, weights: Array) -> float:
+
+@dataclass(frozen=True)
+class WeightedRisk:
+    """``sum_i c_i psi(y_i f_i)`` with labels ``y`` in {-1, +1} and case weights ``c``."""
+
+    loss: Loss
+    y: Array
+    weights: Array
+    n_threads: int = 1
+
+    def at(self, margins: Array) -> Evaluation:
+        """The loss at some margins."""
+        return Evaluation.at(self.loss, margins, self.n_threads)
+
+    def value(self, point: Evaluation) -> float:
         """``sum c psi(z)``."""
-        return float(weights @ self.value)
+        return float(self.weights @ point.value)
 
 
 @dataclass(frozen=True)
@@ -105,125 +113,107 @@ class Leverage:
     delta: float
     residual: float
     n_passes: int
-    point: Point
+    point: Evaluation
 
 
 @dataclass(frozen=True)
 class Block:
-    """Coefficients of a block, the largest normalised edge left on it, and the point reached."""
+    """Coefficients of a block with the margins they give; of a solved one also the largest normalised edge left.
+
+    ``hessian``, of the block or of all its columns but the last, serves a later solve nearby.
+    """
 
     coef: Array
-    edge: float
-    n_iter: int
-    converged: bool
-    point: Point
-    hessian: Array
+    point: Evaluation
+    edge: float = math.inf
+    n_iter: int = 0
+    converged: bool = False
+    hessian: Array | None = None
 
 
 def leverage(
-    loss: Loss,
-    point: Point,
-    column: Array,
-    weights: Array,
-    *,
-    smoothing: float = 0.0,
-    tol: float = 1e-10,
-    max_passes: int = 200,
+    risk: WeightedRisk, point: Evaluation, feature: Array, *, smoothing: float = 0.0, tol: float = 1e-10
 ) -> Leverage:
-    """Solve [LC] for one feature; ``column`` is ``y * h`` on the training rows."""
+    """Solve [LC] for one feature given by its values on the training rows."""
+    column = risk.y * feature
     if not np.any(column):
         return Leverage(0.0, 0.0, 0, point)
-    if smoothing == 0 and _falls_for_ever(loss) and (column.min() >= 0 or column.max() <= 0):
+    if smoothing == 0 and _decreases_for_ever(risk.loss) and (column.min() >= 0 or column.max() <= 0):
         raise Separable("the feature has the same sign on every row")
-    if isinstance(loss, Exponential) and smoothing == 0 and np.all(np.abs(column) == 1):
-        return _exponential(loss, point, column, weights)
+    if isinstance(risk.loss, Exponential) and smoothing == 0 and np.all(np.abs(column) == 1):
+        return _exponential(risk, point, column)
     start, low, high, delta = point.margins, -math.inf, math.inf, 0.0
-    for passes in range(max_passes + 1):  # noqa: B007
-        force, bend, size = _forces(loss, point, column, weights, delta, smoothing)
+    for passes in range(_MAX_PASSES + 1):  # noqa: B007
+        force, bend, size = _forces(risk, point, column, delta, smoothing)
         low, high = (delta, high) if force > 0 else (low, delta)
         step = force / bend if bend > 0 else math.copysign(math.inf, force)
         if force == 0 or (abs(force) <= tol * size and abs(step) <= tol * max(1.0, abs(delta))):
             break
         delta = _next(delta, step, low, high)
-        point = Point.at(loss, start + delta * column)
+        point = risk.at(start + delta * column)
     return Leverage(delta, abs(force) / size if size > 0 else 0.0, passes, point)
 
 
 def correct(
-    loss: Loss,
-    columns: Columns,
-    y: Array,
-    weights: Array,
-    point: Point,
-    coef: Array,
-    *,
-    smoothing: Array | float = 0.0,
-    tol: float = 1e-10,
-    max_iter: int = 100,
-    hessian: Array | None = None,
-    n_threads: int = 1,
+    risk: WeightedRisk, columns: Expansion, start: Block, *, smoothing: Array | float = 0.0, tol: float = 1e-10
 ) -> Block:
-    """Solve [LC] for a whole block by damped Newton from ``coef``, whose margins are those of ``point``.
+    """Solve [LC] for a whole block by damped Newton from ``start``.
 
-    ``hessian``, of this block or of all its columns but the last, comes from an earlier solve nearby. Hessians are
-    reused, in a block and between blocks, while the steps they give contract the edge.
+    Hessians are reused, in a block and between blocks, while the steps they give contract the edge.
     """
-    smoothing = np.broadcast_to(np.asarray(smoothing, dtype=float), coef.shape)
-    block = Derivatives(loss, columns, y, weights, smoothing, n_threads)
-    coef, edge, last = coef.astype(np.float64), math.inf, math.inf
-    hessian = block.extend(hessian, point)
-    for iteration in range(max_iter + 1):
+    coef: Array = start.coef.astype(np.float64)
+    point = start.point
+    block = BlockDerivatives(risk, columns, np.broadcast_to(np.asarray(smoothing, dtype=float), coef.shape))
+    edge, last = math.inf, math.inf
+    hessian = block.extend(start.hessian, point)
+    for iteration in range(_MAX_NEWTON + 1):
         gradient, edge = block.gradient(point, coef)
-        if edge <= tol or iteration == max_iter:
+        if edge <= tol or iteration == _MAX_NEWTON:
             break
         if edge > _CONTRACTS * last:
-            hessian = columns.gram(weights * point.curvature)
+            hessian = columns.gram(risk.weights * point.curvature)
         last = edge
-        step = block.direction(hessian, coef, gradient)
-        moved = block.search(point, coef, step, gradient)
+        moved = block.search(point, coef, block.direction(hessian, coef, gradient), gradient)
         if moved is None:  # rounding: nothing left to gain
             break
         coef, point = moved
         if block.separated(point):
             raise Separable("every margin is positive")
-        if np.abs(coef).max() > 1e6:
+        if np.abs(coef).max() > _LARGEST_COEFFICIENT:
             raise Separable("coefficients grow without end")
-    return Block(coef, edge, iteration, edge <= tol, point, hessian)
+    return Block(coef, point, edge, iteration, edge <= tol, hessian)
 
 
 @dataclass
-class Derivatives:
+class BlockDerivatives:
     """Derivatives of the smoothed risk in the coefficients of a block."""
 
-    loss: Loss
-    columns: Columns
-    y: Array
-    weights: Array
+    risk: WeightedRisk
+    columns: Expansion
     smoothing: Array
-    n_threads: int
 
-    def extend(self, hessian: Array | None, point: Point) -> Array:
+    def extend(self, hessian: Array | None, point: Evaluation) -> Array:
         """A Hessian of the whole block from one of all columns, or all but the last, or from nothing."""
-        count = self.columns.shape[1]
+        count, weights = self.columns.shape[1], self.risk.weights
         if hessian is None or len(hessian) < count - 1:
-            return self.columns.gram(self.weights * point.curvature)
+            return self.columns.gram(weights * point.curvature)
         if len(hessian) == count:
             return hessian
         unit = np.zeros(count)
         unit[-1] = 1.0
-        column = self.columns.transpose(self.weights * point.curvature * self.columns.apply(unit))
+        column = self.columns.transpose(weights * point.curvature * self.columns.apply(unit))
         wider = np.empty((count, count), order="F")
         wider[:-1, :-1] = hessian
         wider[:, -1] = wider[-1, :] = column
         return wider
 
-    def gradient(self, point: Point, coef: Array) -> tuple[Array, float]:
+    def gradient(self, point: Evaluation, coef: Array) -> tuple[Array, float]:
         """The gradient and its largest entry relative to the weights of the examples: the largest edge."""
-        force = self.weights * point.slope
-        gradient = self.columns.transpose(self.y * force)
+        force = self.risk.weights * point.slope
+        gradient = self.columns.transpose(self.risk.y * force)
         size = float(np.abs(force).sum())
         if np.any(self.smoothing):
-            right, wrong = self.loss.slope(coef), self.loss.slope(-coef)
+            right, wrong = self.risk.loss.slope(coef), self.risk.loss.slope(-coef)
             gradient = gradient + self.smoothing * (right - wrong)
             size += float((self.smoothing * np.abs(right - wrong)).max())
         return gradient, float(np.abs(gradient).max()) / size if size > 0 else 0.0
@@ -233,49 +223,51 @@ class Derivatives:
         hessian = hessian.copy(order="F")
         diagonal = np.einsum("ii->i", hessian)
         if np.any(self.smoothing):
-            diagonal += self.smoothing * (self.loss.curvature(coef) + self.loss.curvature(-coef))
+            loss = self.risk.loss
+            diagonal += self.smoothing * (loss.curvature(coef) + loss.curvature(-coef))
         diagonal += max(_JITTER * float(diagonal.sum()), np.finfo(float).tiny)
         try:
             return -cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
         except np.linalg.LinAlgError:
             return -gradient / diagonal
 
-    def objective(self, point: Point, coef: Array) -> float:
-        risk = point.risk(self.weights)
+    def objective(self, point: Evaluation, coef: Array) -> float:
+        """The smoothed risk."""
+        total = self.risk.value(point)
         if np.any(self.smoothing):
-            risk += float(self.smoothing @ (self.loss.value(coef) + self.loss.value(-coef)))
-        return risk
+            total += float(self.smoothing @ (self.risk.loss.value(coef) + self.risk.loss.value(-coef)))
+        return total
 
-    def search(self, point: Point, coef: Array, step: Array, gradient: Array) -> tuple[Array, Point] | None:
+    def search(self, point: Evaluation, coef: Array, step: Array, gradient: Array) -> tuple[Array, Evaluation] | None:
         """Halve the step until the risk decreases enough (Armijo); rounding of the risk itself is forgiven."""
         slope = float(gradient @ step)
         now = self.objective(point, coef)
         rounding = 1e-13 * abs(now)
-        move = self.y * self.columns.apply(step)
+        move = self.risk.y * self.columns.apply(step)
         length = 1.0
         for _ in range(50):
-            trial, there = coef + length * step, Point.at(self.loss, point.margins + length * move, self.n_threads)
+            trial, there = coef + length * step, self.risk.at(point.margins + length * move)
             if self.objective(there, trial) <= now + 1e-4 * length * slope + rounding:
                 return trial, there
             length /= 2
         return None
 
-    def separated(self, point: Point) -> bool:
+    def separated(self, point: Evaluation) -> bool:
         """Whether the present coefficients already prove that the optimum is at infinity."""
-        return not np.any(self.smoothing) and _falls_for_ever(self.loss) and bool(point.margins.min() > 0)
+        return not np.any(self.smoothing) and _decreases_for_ever(self.risk.loss) and bool(point.margins.min() > 0)
 
 
 def _forces(
-    loss: Loss, point: Point, column: Array, weights: Array, delta: float, smoothing: float
+    risk: WeightedRisk, point: Evaluation, column: Array, delta: float, smoothing: float
 ) -> tuple[float, float, float]:
     """``(g, -g', size)`` of [LC] at the point: g decreases in delta and vanishes at the solution."""
-    pull = weights * column
+    pull = risk.weights * column
     force, size = -float(pull @ point.slope), float(np.abs(pull) @ np.abs(point.slope))
     bend = float((pull * column) @ point.curvature)
     if smoothing:
-        right, wrong = float(loss.slope(delta)), float(loss.slope(-delta))
+        right, wrong = float(risk.loss.slope(delta)), float(risk.loss.slope(-delta))
         force -= smoothing * (right - wrong)
-        bend += smoothing * (float(loss.curvature(delta)) + float(loss.curvature(-delta)))
+        bend += smoothing * (float(risk.loss.curvature(delta)) + float(risk.loss.curvature(-delta)))
         size += smoothing * (abs(right) + abs(wrong))
     return force, bend, size
 
@@ -289,15 +281,16 @@ def _next(delta: float, step: float, low: float, high: float) -> float:
     return there if low < there < high else (low + high) / 2
 
 
-def _exponential(loss: Exponential, point: Point, column: Array, weights: Array) -> Leverage:
+def _exponential(risk: WeightedRisk, point: Evaluation, column: Array) -> Leverage:
     """Half the log of the weight right over the weight wrong, by log-sum-exp: real AdaBoost."""
-    energy = np.log(weights) - loss.rate * point.margins
+    rate = risk.loss.rate  # type: ignore[attr-defined]
+    energy = np.log(risk.weights) - rate * point.margins
     right = column > 0
-    delta = float(logsumexp(energy[right]) - logsumexp(energy[~right])) / (2 * loss.rate)
-    there = Point.at(loss, point.margins + delta * column)
-    force, _, size = _forces(loss, there, column, weights, delta, 0.0)
+    delta = float(logsumexp(energy[right]) - logsumexp(energy[~right])) / (2 * rate)
+    there = risk.at(point.margins + delta * column)
+    force, _, size = _forces(risk, there, column, delta, 0.0)
     return Leverage(delta, abs(force) / size if size > 0 else 0.0, 1, there)
 
 
-def _falls_for_ever(loss: Loss) -> bool:
+def _decreases_for_ever(loss: Loss) -> bool:
     return float(loss.slope(_FAR)) < 0
