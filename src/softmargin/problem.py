@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.expansions import Expansion, Response
-from softmargin.losses import Loss
+from softmargin.losses import Loss, ensure_sound
 from softmargin.penalties import Penalty
 
 __all__ = ["DataTerm", "Problem", "RowTerm"]
@@ -123,6 +123,9 @@ class Problem:
     tilt: Array | None = None
     offset: Array | None = None
     fit_intercept: bool = True
+
+    def __post_init__(self) -> None:
+        ensure_sound(self.loss)
 
     def margins(self, coef: Array, intercept: float) -> Array:
         """``u`` at the given point."""

@@ -13,6 +13,7 @@ from softmargin.losses._permissible import CustomEntropy
 from softmargin.losses._piecewise import BalancedHinge, Hinge, HuberizedHinge, ModifiedHuber, SquaredHinge
 from softmargin.losses._registry import available, get, register
 from softmargin.losses._robust import Cauchy, GemanMcClure, GeneralRobust, TanhHinge, Welsch
+from softmargin.losses._soundness import ensure_sound
 from softmargin.losses._truncated import Psi, Truncated, TruncatedHinge, TruncatedLogistic
 
 register(Logistic, Exponential, LeastSquares, PowerMargin, Coherence)
@@ -31,6 +32,7 @@ __all__ = [
     "get",
     "make_loss",
     "check_loss",
+    "ensure_sound",
     "LossReport",
     "Logistic",
     "Exponential",

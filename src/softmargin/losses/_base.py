@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -88,6 +89,16 @@ def require(condition: bool, name: str, value: object, allowed: str) -> None:
     """Raise a ValueError naming the parameter, the value seen and what is allowed."""
     if not condition:
         raise ValueError(f"{name} must be {allowed}; got {value!r}.")
+
+
+def _require_numbers(loss: Loss) -> None:
+    """Refuse hyperparameters of other types by name, before comparisons refuse them cryptically."""
+    if not is_dataclass(loss):
+        return
+    for field in fields(loss):
+        value = getattr(loss, field.name)
+        if field.type in ("float", "int", float, int):
+            require(isinstance(value, Real) and not isinstance(value, bool), field.name, value, "a number")
 
 
 class Loss:
@@ -179,6 +190,14 @@ class Loss:
         """``sup_u v u - phi(u)``, inf outside its domain, where a closed form is known."""
         return elementwise(self._conjugate, v)
 
+    def trust(self, u: ArrayLike) -> Any:
+        """How far a label at margin ``u`` is believed, in [0, 1], nondecreasing in the margin.
+
+        Losses with weights of their own answer with them, logistic relatives with ``expit(u)``, the probability the
+        score gives that label; others with ``1 / (1 + excess)``, the excess cost in units of that of the boundary.
+        """
+        return elementwise(self._trust, u)
+
     def majorize(self, u: ArrayLike) -> Majorizer:
         """A convex bound that touches this loss at the margins ``u``; nonconvex losses override it."""
         u = np.asarray(u, dtype=float)
@@ -188,8 +207,31 @@ class Loss:
         """Smoother losses to solve first, ending near this one; nearly kinked losses override it."""
         return ()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Whatever a loss demands of its hyperparameters, numbers must be numbers first."""
+        super().__init_subclass__(**options)
+        own = cls.__dict__.get("__post_init__")
+        if own is not None:
+
+            def checked(self: Loss) -> None:
+                _require_numbers(self)
+                own(self)
+
+            cls.__post_init__ = checked  # type: ignore[method-assign]
+
+    def __post_init__(self) -> None:
+        _require_numbers(self)
+
     def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
         return self._value(u), self._slope(u), self._curvature(u)
+
+    def _trust(self, u: Array) -> Array:
+        if not self.convex:
+            return np.asarray(self.majorize(u).loss._trust(u))
+        falling = self._slope(u) <= 0
+        boundary = float(self.value(0.0)) - self.floor
+        excess = np.where(falling, np.maximum(self._value(u) - self.floor, 0), 0) / (boundary if boundary > 0 else 1)
+        return 1 / (1 + excess)
 
     def _value(self, u: Array) -> Array:
         raise NotImplementedError(f"{type(self).__name__} defines no value")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softmargin.losses._base import Array, Loss, NoLink
+from softmargin.losses._corners import find_corners
 
 __all__ = ["Check", "LossReport", "check_loss"]
 
@@ -67,7 +68,7 @@ def check_loss(loss: Loss) -> LossReport:
     Returns
     -------
     LossReport
-        Derivatives, convexity, monotonicity, majoriser, Fisher consistency, link and numerical safety.
+        Derivatives, convexity, corners, monotonicity, majoriser, Fisher consistency, link and numerical safety.
 
     Examples
     --------
@@ -82,6 +83,7 @@ def check_loss(loss: Loss) -> LossReport:
         "slope": _slope,
         "curvature": _curvature,
         "convexity": _convexity,
+        "corners": _corners,
         "monotonicity": _monotonicity,
         "majoriser": _majoriser,
         "Fisher consistency": _fisher,
@@ -121,6 +123,14 @@ def _convexity(loss: Loss) -> tuple[bool, str]:
         seen == loss.convex,
         f"flagged {'convex' if loss.convex else 'nonconvex'}, seen {'' if seen else 'non'}convex",
     )
+
+
+def _corners(loss: Loss) -> tuple[bool, str]:
+    found = [corner.at for corner in find_corners(loss.value)]
+    where = ", ".join(f"{at:.4g}" for at in found)
+    if not found:
+        return True, f"flagged {'smooth' if loss.smooth else 'not smooth'}, none seen on [-10, 10]"
+    return not loss.smooth, f"flagged {'smooth' if loss.smooth else 'not smooth'}, seen at u = {where}"
 
 
 def _monotonicity(loss: Loss) -> tuple[bool, str]:

@@ -53,6 +53,9 @@ class Logistic(Loss):
     def _conjugate(self, v: Array) -> Array:
         return minus_entropy(-v)
 
+    def _trust(self, u: Array) -> Array:
+        return expit(u)
+
 
 def minus_entropy(w: Array) -> Array:
     """``w log w + (1 - w) log(1 - w)`` on [0, 1] with ``0 log 0 = 0``, inf outside."""

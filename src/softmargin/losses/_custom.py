@@ -11,6 +11,8 @@ which is a probability whenever it increases in ``f``; a convex loss with ``phi'
 from __future__ import annotations
 
 import math
+import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,9 +20,11 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from softmargin.losses._base import Array, Loss, NoLink, require
+from softmargin.losses._base import Array, Kink, Loss, NoLink, require
+from softmargin.losses._corners import find_corners
 from softmargin.losses._differentiate import Function, differentiate, label
 from softmargin.losses._invert import solve_increasing
+from softmargin.losses._soundness import vectorised
 
 __all__ = ["CustomLoss", "make_loss"]
 
@@ -41,6 +45,7 @@ class CustomLoss(Loss):
     majorizer: Function | None = None
     bound: float = math.inf
     minimum: float = 0.0
+    corners: tuple[Kink, ...] = ()
     _monotone: bool = field(default=True, compare=False)
 
     name = "custom"
@@ -50,6 +55,27 @@ class CustomLoss(Loss):
         parts = {"slope": self.slope_function, "curvature": self.curvature_function}
         how = ", ".join(f"{key}={label(part)}" for key, part in parts.items())
         return f"make_loss({label(self.value_function)}, {how}, convex={self.convex}, name={self.label!r})"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Plain pickle stores functions by name; those without one are refused with the remedy."""
+        parts = (self.value_function, self.slope_function, self.curvature_function, self.link_function, self.majorizer)
+        nameless = [name for name in (getattr(part, "__qualname__", "") for part in parts) if "<" in name]
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        if nameless and "cloudpickle" not in caller and caller != "copy":
+            raise pickle.PicklingError(
+                f"{self!r} holds {nameless[0]!r}, which pickle cannot store: it stores functions by name. "
+                "Define the functions of make_loss with def at the top level of a module (or use cloudpickle)."
+            )
+        return super().__reduce_ex__(protocol)
+
+    @property
+    def kink(self) -> Kink | None:
+        straight = self.convex and not self.smooth and len(self.corners) == 1 and self.bound == 0
+        return self.corners[0] if straight else None
+
+    @property
+    def kinks(self) -> tuple[Kink, ...]:
+        return self.corners
 
     @property
     def curvature_bound(self) -> float:
@@ -103,10 +129,10 @@ def make_loss(
     *,
     name: str = "custom",
     convex: bool | None = None,
-    smooth: bool = True,
+    smooth: bool | None = None,
     log_odds: Callable[[Array], Array] | None = None,
     majorize: Callable[[Array], Any] | None = None,
-    curvature_bound: float = math.inf,
+    curvature_bound: float | None = None,
     floor: float = 0.0,
 ) -> CustomLoss:
     """Make a loss from vectorised functions of the margin.
@@ -121,13 +147,14 @@ def make_loss(
         What to call it.
     convex : bool, optional
         Measured on a grid of margins in [-10, 10] when missing.
-    smooth : bool, default=True
-        Whether the slope is continuous.
+    smooth : bool, optional
+        Whether the slope is continuous; corners on [-10, 10] are looked for when missing. Two straight lines with one
+        corner are solved as the hinge is; a convex loss with other corners is refused when it is used.
     log_odds : callable, optional
         ``logit p(f)``; derived from the slopes when missing.
     majorize : callable, optional
         For a nonconvex loss, margins to ``Majorizer``.
-    curvature_bound : float, default=inf
+    curvature_bound : float, optional
         An upper bound of the curvature if known.
     floor : float, default=0.0
         The infimum of the loss.
@@ -147,12 +174,17 @@ def make_loss(
     0.731059
     """
     require(callable(value), "value", value, "a function of the margins")
-    seen = np.asarray(value(_PROBES))
-    require(seen.shape == _PROBES.shape, "value", seen.shape, f"vectorised: shape {_PROBES.shape} in, the same out")
+    seen = vectorised(value, _PROBES, "value")
     require(bool(np.all(np.isfinite(seen))), "value", "nan or inf", "finite on margins in [-10, 10]")
-    slope_function = slope or differentiate(value, _PROBES)
-    curvature_function = curvature or differentiate(slope_function, _PROBES)
-    slopes = np.asarray(slope_function(_PROBES))
+    corners = find_corners(value)
+    smooth = not corners if smooth is None else smooth
+    lines = _two_lines(seen, corners)
+    slope_function = slope or (_LineSlopes(lines) if lines else differentiate(value, _PROBES))
+    slopes = vectorised(slope_function, _PROBES, "slope")
+    curvature_function = curvature or (_Flat() if lines else differentiate(slope_function, _PROBES))
+    if curvature_bound is None:
+        curvature_bound = 0.0 if lines else math.inf
+    vectorised(curvature_function, _PROBES, "curvature")
     steps = np.diff(slopes)
     if convex is None:
         convex = bool(np.all(steps >= -1e-7 * max(1.0, float(np.max(np.abs(slopes))))))
@@ -170,8 +202,48 @@ def make_loss(
         majorizer=majorize,
         bound=curvature_bound,
         minimum=floor,
+        corners=corners,
         _monotone=informative and smooth,
     )
+
+
+@dataclass(frozen=True)
+class _LineSlopes:
+    """The slope of two straight lines that meet in a corner."""
+
+    corner: Kink
+
+    def __call__(self, u: Array) -> Array:
+        return np.where(u < self.corner.at, self.corner.left_slope, self.corner.right_slope)
+
+    def __repr__(self) -> str:
+        return "two straight lines"
+
+
+class _Flat:
+    """The curvature of straight lines."""
+
+    def __call__(self, u: Array) -> Array:
+        return np.zeros_like(u)
+
+    def __repr__(self) -> str:
+        return "zero"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Flat)
+
+    def __hash__(self) -> int:
+        return hash(_Flat)
+
+
+def _two_lines(seen: Array, corners: tuple[Kink, ...]) -> Kink | None:
+    """The corner of a convex loss with no other bend."""
+    if len(corners) != 1 or corners[0].jump <= 0:
+        return None
+    corner = corners[0]
+    away = _PROBES - corner.at
+    rest = seen - np.where(away < 0, corner.left_slope, corner.right_slope) * away
+    return corner if float(np.ptp(rest)) <= 1e-7 * max(1.0, float(np.max(np.abs(seen)))) else None
 
 
 def _slope_ratio(slope: Function, f: Array) -> Array:

@@ -62,6 +62,9 @@ class HalfQuadratic(Loss):
         """The weight in [0, 1] of a point at margin ``u`` in the equivalent squared-hinge fit."""
         return elementwise(lambda a: self._weight(np.maximum(1 - a, 0)), u)
 
+    def _trust(self, u: Array) -> Array:
+        return self._weight(np.maximum(1 - u, 0))
+
     def majorize(self, u: ArrayLike) -> Majorizer:
         """The squared hinge with this loss's weights: it touches at ``u`` and lies above everywhere."""
         u = floating(u)

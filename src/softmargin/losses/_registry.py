@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from softmargin.losses._base import Loss
+from softmargin.losses._soundness import ensure_sound
 
 __all__ = ["available", "get", "register"]
 
@@ -44,9 +45,11 @@ def get(loss: str | Loss, **params: Any) -> Loss:
     if isinstance(loss, Loss):
         if params:
             raise ValueError(f"loss is already made: {loss!r}; parameters {sorted(params)} cannot be added to it.")
+        ensure_sound(loss)
         return loss
     if not isinstance(loss, str):
-        raise ValueError(f"loss must be a name or a Loss; got {loss!r}.")
+        hint = " Make one from functions with losses.make_loss." if callable(loss) else ""
+        raise ValueError(f"loss must be a name or a Loss; got {loss!r}.{hint}")
     key = loss.strip().lower().replace("-", "_").replace(" ", "_")
     cls = _LOSSES.get(_ALIASES.get(key, key))
     if cls is None:

@@ -7,6 +7,7 @@ finite below 1e-8, the size at which a pilot's coefficient counts as zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +43,7 @@ class AdaptiveL1(Penalty):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (np.isfinite(self.power) and self.power > 0):
+        if not (isinstance(self.power, Real) and 0 < float(self.power) < np.inf):
             raise ValueError(f"power of AdaptiveL1 must be a positive number; got {self.power!r}.")
 
     @property

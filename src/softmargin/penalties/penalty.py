@@ -22,6 +22,7 @@ penalty. One file defines and registers a penalty; estimators then take its name
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,7 +48,8 @@ class Penalty:
     rounds: ClassVar[int] = 100
 
     def __post_init__(self) -> None:
-        if not 0 <= self.l1_ratio <= 1:
+        number = isinstance(self.l1_ratio, Real) and not isinstance(self.l1_ratio, bool)
+        if not number or not 0 <= self.l1_ratio <= 1:
             raise ValueError(f"l1_ratio must be between 0 and 1; got {self.l1_ratio!r}.")
         if not self.convex and self.l1_ratio == 0:
             raise ValueError(

@@ -1,0 +1,130 @@
+"""Own losses are looked at once, when first used: a wrong loss would make a wrong fit with a true certificate.
+
+Built-in losses are tested; a user's loss is compared with itself on a few hundred margins, which takes about a
+millisecond and is remembered. It is refused, with the remedy, if its value is not a number, if it does not fall through
+the boundary (then it prefers wrong labels), if its slope is not the derivative of its value, if it is called convex and
+is not, or if it is called smooth and has a corner: Newton's method would stop anywhere.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from softmargin.losses._base import Array, Loss
+from softmargin.losses._corners import find_corners
+
+__all__ = ["ensure_sound", "vectorised"]
+
+_MARGINS = np.concatenate([np.linspace(-9.97, 10.03, 201), [-100.0, -30.0, 30.0, 100.0]])
+_INSIDE = np.abs(_MARGINS) < 11
+_STEP = 1e-5
+_OWN = __name__.rpartition(".")[0]
+
+
+def vectorised(function: Any, margins: Array, what: str) -> Array:
+    """``function(margins)`` as an array of the same shape, or an error that says how to write it."""
+    remedy = "Write it with NumPy functions (np.where in place of if), or wrap it with np.vectorize."
+    try:
+        with np.errstate(all="ignore"):
+            seen = np.asarray(function(margins))
+    except Exception as error:
+        raise ValueError(f"{what} must be vectorised: of an array of margins it raises {error!r}. {remedy}") from error
+    if seen.shape != margins.shape:
+        raise ValueError(
+            f"{what} must be vectorised: of an array of shape {margins.shape} it returns shape {seen.shape}. {remedy}"
+        )
+    return seen
+
+
+def ensure_sound(loss: Loss) -> None:
+    """Refuse a user's loss that would be fitted wrongly; built-in losses cost nothing here."""
+    kind = type(loss)
+    if kind.__module__.startswith(_OWN) and kind.__name__ != "CustomLoss":
+        return
+    try:
+        problem = _first_problem(loss)
+    except TypeError:  # not hashable: looked at every time
+        problem = _first_problem.__wrapped__(loss)
+    if problem is not None:
+        raise ValueError(f"{loss!r} cannot be fitted: {problem} See losses.check_loss for a full report.")
+
+
+@lru_cache(maxsize=256)
+def _first_problem(loss: Loss) -> str | None:
+    value = vectorised(loss.value, _MARGINS, "value")
+    slope = vectorised(loss.slope, _MARGINS, "slope")
+    for name, seen in (("value", value), ("slope", slope)):
+        bad = np.isnan(seen) | (_INSIDE & ~np.isfinite(seen))
+        if bad.any():
+            return (
+                f"its {name} is {seen[bad][0]} at margin {_MARGINS[bad][0]:g}. Write it safely for large margins, "
+                "for example np.logaddexp(0, -u) for log(1 + exp(-u))."
+            )
+    corners = find_corners(loss.value)
+    return (
+        _direction(loss, value)
+        or _derivative(loss, slope, [corner.at for corner in corners])
+        or _shape(loss, slope)
+        or _smoothness(loss, [corner.at for corner in corners])
+    )
+
+
+def _direction(loss: Loss, value: Array) -> str | None:
+    # a convex loss prefers right labels if it falls at 0 (Bartlett, Jordan and McAuliffe 2006, theorem 2)
+    sizes = np.array([0.001] if loss.convex else [0.001, 0.1, 1.0])
+    near, far = (np.asarray(loss.value(side * sizes)) for side in (-1, 1))
+    scale = 1e-12 * max(1.0, float(np.max(np.abs(value[_INSIDE]))))
+    if np.all(near >= far - scale) and np.any(near > far + scale):
+        return None
+    k = int(np.argmin(near - far))
+    return (
+        f"it costs {near[k]:.6g} at margin {-sizes[k]:g} and {far[k]:.6g} at {sizes[k]:g}, so it does not prefer right "
+        "labels. A loss is a function of the margin u = y f(x) that falls through 0; for a function of -u pass "
+        "lambda u: value(-u)."
+    )
+
+
+def _derivative(loss: Loss, slope: Array, corners: list[float]) -> str | None:
+    u = _MARGINS[_INSIDE]
+    away = np.all(np.abs(u[:, None] - np.asarray([*corners, np.inf])) > 10 * _STEP, axis=1)
+    u, claimed = u[away], slope[_INSIDE][away]
+    seen = (np.asarray(loss.value(u + _STEP)) - np.asarray(loss.value(u - _STEP))) / (2 * _STEP)
+    rounding = 1e-9 * np.abs(np.asarray(loss.value(u)))
+    wrong = np.abs(claimed - seen) > 1e-3 * np.maximum(np.abs(seen), 1e-2 * float(np.max(np.abs(seen)))) + rounding
+    if not wrong.any():
+        return None
+    where = int(np.argmax(wrong))
+    return (
+        f"its slope at margin {u[where]:.4g} is {claimed[where]:.6g}, but its values rise by {seen[where]:.6g} there."
+    )
+
+
+def _shape(loss: Loss, slope: Array) -> str | None:
+    if not loss.convex:
+        return None
+    inside, u = slope[_INSIDE], _MARGINS[_INSIDE]
+    falls = np.flatnonzero(np.diff(inside) < -1e-6 * max(1.0, float(np.max(np.abs(inside)))))
+    if not len(falls):
+        return None
+    return (
+        f"it is called convex, but its slope falls after margin {u[falls[0]]:.4g}. Set convex=False and give weight= "
+        "or majorize= (make_loss), so that it is solved as a sequence of convex bounds."
+    )
+
+
+def _smoothness(loss: Loss, corners: list[float]) -> str | None:
+    if loss.convex and not loss.smooth and loss.kink is None:
+        where = ", ".join(f"{at:.4g}" for at in corners) or "somewhere"
+        return (
+            f"it is convex with a corner at margin {where} and is not made of two straight lines, which is what the "
+            "box QP solves. Round the corner off, as HuberizedHinge and Coherence do for the hinge."
+        )
+    if loss.smooth and corners:
+        return (
+            f"it is called smooth and has a corner at margin {corners[0]:.4g}. Round the corner off, as HuberizedHinge "
+            "and Coherence do for the hinge; two straight lines are found by make_loss, or declared by kink."
+        )
+    return None
