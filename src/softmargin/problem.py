@@ -1,9 +1,11 @@
 """One instance of the library's problem,
 
-    minimise over (beta, b):  sum_i w_i phi(u_i) + sum_i t_i u_i + Omega(beta),   u_i = y_i (b + (Phi beta)_i + o_i)
+    minimise over (beta, b):  c + sum_i w_i phi(u_i) + sum_i t_i u_i + Omega(beta),  u_i = y_i (b + (Phi beta)_i + o_i)
 
-with weights ``w_i = C s_i``, tilts ``t_i`` (the linear part of a majoriser, absolute: already multiplied by weights),
-offsets ``o_i`` and an unpenalised intercept ``b``. It knows how to measure itself; solvers decide how to move.
+with weights ``w_i = C s_i``, tilts ``t_i`` and a constant ``c`` (those of a majoriser, absolute: already multiplied by
+weights), offsets ``o_i`` and an unpenalised intercept ``b``. The constant moves nothing, but relative gaps are measured
+in units of the whole objective: a bound of a nonconvex problem is solved as accurately as that problem needs. It knows
+how to measure itself; solvers decide how to move.
 
 Labels, weights, tilts and offsets are vectors over the rows of the expansion (``vectors``). Solvers that keep margins
 use them as arrays; those that ask for passes only send a ``RowTerm`` to wherever the rows are.
@@ -42,7 +44,7 @@ class DataTerm:
 
     @cached_property
     def cost(self) -> float:
-        """``sum w phi(u) + t u``."""
+        """``c + sum w phi(u) + t u``."""
         return self._problem.cost(self._margins)
 
     @cached_property
@@ -56,7 +58,7 @@ class DataTerm:
     @cached_property
     def curvature(self) -> Array:
         """``w phi''(u)``."""
-        cost, slope, curvature = 0.0, np.empty(len(self._margins)), np.empty(len(self._margins))
+        cost, slope, curvature = self._problem.constant, np.empty(len(self._margins)), np.empty(len(self._margins))
         for part in self._chunks():
             value, d1, d2 = self._problem.loss.evaluate(self._margins[part])
             weights = self._problem.weights[part]
@@ -123,6 +125,7 @@ class Problem:
     tilt: Array | None = None
     offset: Array | None = None
     fit_intercept: bool = True
+    constant: float = 0.0
 
     def __post_init__(self) -> None:
         ensure_sound(self.loss)
@@ -143,7 +146,7 @@ class Problem:
 
     def cost(self, margins: Array) -> float:
         """The data part of the objective."""
-        total = float(self.weights @ self.loss.value(margins))
+        total = self.constant + float(self.weights @ self.loss.value(margins))
         return total if self.tilt is None else total + float(self.tilt @ margins)
 
     def evaluate(self, margins: Array) -> DataTerm:
@@ -162,7 +165,8 @@ class Problem:
 
     def scaled(self, factor: float) -> Problem:
         """The same problem with ``factor`` times the weight on its data."""
-        return replace(self, weights=self.weights * factor, tilt=None if self.tilt is None else self.tilt * factor)
+        tilt = None if self.tilt is None else self.tilt * factor
+        return replace(self, weights=self.weights * factor, tilt=tilt, constant=self.constant * factor)
 
     def take(self, rows: NDArray[np.intp], times: Array) -> Problem:
         """The problem on some of the rows, each standing for ``times`` rows of its kind."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RobustSolution", "Solution"]
+__all__ = ["Solution"]
 
 
 @dataclass
@@ -18,6 +18,11 @@ class Solution:
     ``gap`` is a certified optimality measure, relative to the scale of the objective: the duality gap where a dual
     point is at hand, the largest KKT violation otherwise (``certificate`` says which). ``history`` holds the
     objective after each outer step. ``intercept_interval`` is set when every intercept in it is optimal.
+
+    ``status`` is "ok" or says what a user should know of the minimiser: "constant" (the score does not depend on the
+    row), "degenerate" (a nonconvex loss gave up a whole class; the constant classifier is returned), "unbounded" (the
+    objective falls for ever as coefficients grow). ``margins`` are those of the training rows where the solver has them
+    at hand, ``base`` is the convex fit of all rows from which a nonconvex fit started.
     """
 
     coef: NDArray[np.floating[Any]]
@@ -31,12 +36,5 @@ class Solution:
     history: list[float] = field(default_factory=list)
     intercept_interval: tuple[float, float] | None = None
     status: str = "ok"
-
-
-@dataclass
-class RobustSolution(Solution):
-    """A stationary point of a nonconvex problem: its margins, the best constant, the convex fit of all rows, if any."""
-
     margins: NDArray[np.floating[Any]] | None = None
     base: Solution | None = None
-    constant_objective: float = np.inf

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression, TunedClassifier, losses
 from softmargin.probability import fit_sigmoid
-from softmargin.solvers import RobustSolution
+from softmargin.solvers import Solution
 from softmargin.tuning import robust_grid
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "robust_svc.json").read_text())
@@ -170,7 +170,7 @@ def test_a_warm_start_does_not_choose_the_minimum():
     problem = model._problem(data, data.signs())
     cold = model._solve(problem)
     warm = model._solve(problem, model._solve(problem.scaled(1e-3)))
-    assert isinstance(cold, RobustSolution)
+    assert isinstance(cold, Solution)
     np.testing.assert_allclose(warm.margins, cold.margins, atol=1e-6)
 
 

@@ -25,7 +25,7 @@ from softmargin.probability import (
     walk_outwards,
 )
 from softmargin.problem import Problem
-from softmargin.solvers import RobustSolution, Solution
+from softmargin.solvers import Solution
 
 __all__ = ["TruncatedLogisticRegression"]
 
@@ -232,7 +232,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     def _base(self, problem: Problem) -> Solution:
         """Plain logistic regression: where the fit started, or fitted now."""
         solution = self.solution_
-        if isinstance(solution, RobustSolution) and solution.base is not None:
+        if solution.base is not None:
             return solution.base
         return self._solve(problem.with_loss(Logistic()))
 

@@ -173,6 +173,13 @@ class Expansion(RowPasses, Protocol):
         """The same functions on a subset of the training rows (kernel columns: of rows and columns)."""
         ...
 
+    def centered(self) -> tuple[Expansion, Array] | None:
+        """The features less their means, and the means, where offsets would drown their differences in rounding.
+
+        None where nothing is to be gained or the columns cannot be shifted (sparse features, kernels).
+        """
+        ...
+
     def select(self, columns: NDArray[np.intp]) -> Expansion:
         """The features ``columns`` alone; kernel columns cannot be parted from their norm and refuse."""
         ...

@@ -1,6 +1,6 @@
 """How is a problem minimised? One file per algorithm, one ``Solution`` for all."""
 
-from softmargin.solution import RobustSolution, Solution
+from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.nonconvex.convex_bounds import constant_fit
 from softmargin.solvers.nonconvex.majorize_minimise import INITS, majorizer
@@ -20,7 +20,6 @@ __all__ = [
     "GramRows",
     "KinkedFamily",
     "PsiSolution",
-    "RobustSolution",
     "SeparableWarning",
     "Solution",
     "constant_fit",

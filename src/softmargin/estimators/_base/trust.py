@@ -24,7 +24,7 @@ from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.losses import Hinge, Logistic, Loss
 from softmargin.losses._half_quadratic import HalfQuadratic
 from softmargin.problem import Problem
-from softmargin.solvers import INITS, RobustSolution, Solution, constant_fit, majorizer
+from softmargin.solvers import INITS, Solution, constant_fit, majorizer
 
 __all__ = ["gather_robustness", "judge_left_out", "note_robustness", "robust_engine", "row_trust"]
 
@@ -63,7 +63,7 @@ def row_trust(loss: Loss, margins: Any) -> np.ndarray:
 
 def note_robustness(estimator: Any, data: TrainingSet, problem: Problem, solution: Solution) -> None:
     """Keep trust, objective, status and the constant classifier's objective; warn where that one is cheaper."""
-    margins = solution.margins if isinstance(solution, RobustSolution) else None
+    margins = solution.margins
     margins = problem.margins(solution.coef, solution.intercept) if margins is None else margins
     estimator.sample_trust_ = data.expand(row_trust(problem.loss, margins), np.nan)
     estimator.objective_, estimator.status_ = solution.objective, solution.status

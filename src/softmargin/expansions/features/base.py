@@ -73,6 +73,9 @@ class Features:
         moments = None if response.curvature is None else self.moments(response.curvature)
         return totals_of(response, self.transpose(response.slope), moments)
 
+    def centered(self) -> tuple[Any, Array] | None:
+        return None
+
     def quadratic(self, coef: Array) -> float:
         return float(coef @ coef)
 

@@ -147,6 +147,9 @@ class KernelColumns:
     def cross(self, rows: Rows, members: NDArray[np.intp]) -> Any:
         return self._matrix[rows][:, members]
 
+    def centered(self) -> tuple[DenseFeatures, Array] | None:
+        return None
+
     def quadratic(self, coef: Array) -> float:
         return float(coef @ self.apply(coef))
 

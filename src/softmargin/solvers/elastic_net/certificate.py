@@ -85,7 +85,7 @@ def certify(
     over = excess > cost
     if problem.tilt is None and not np.any(over & (cost == 0)):
         c = float(np.min(cost[over] / excess[over], initial=1.0))
-        floor = float(problem.weights.sum()) * problem.loss.floor
+        floor = problem.constant + float(problem.weights.sum()) * problem.loss.floor
         bound = c * conjugate - (1 - c) * floor
         if shrunk is not None:
             bound = min(bound, shrunk(c))

@@ -104,13 +104,15 @@ class Iterate:
         used = weights > 0  # a row given up has neither weight nor slope
         if np.any(slope[~used]):
             return np.inf
-        return float(weights[used] @ self.problem.loss.conjugate(c * slope[used] / weights[used]))
+        total = float(weights[used] @ self.problem.loss.conjugate(c * slope[used] / weights[used]))
+        return total - self.problem.constant
 
     def curvatures(self) -> Array:
         """The curvature of each row, kept above the floor."""
         weights, bound = self.problem.weights, self.problem.loss.curvature_bound
         if not np.isfinite(bound):
-            bound = float(np.max(self.term.curvature / weights))
+            used = weights > 0
+            bound = float(np.max(self.term.curvature[used] / weights[used], initial=0.0))
         return np.maximum(self.term.curvature, (self.level * bound) * weights)
 
     def step(self, columns: Columns, violation: Array) -> bool:

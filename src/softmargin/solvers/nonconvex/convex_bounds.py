@@ -1,5 +1,8 @@
 """The convex problem that bounds a nonconvex one, what a loss must promise for it, and the fit that ignores the data.
 
+A bound is an ordinary :class:`Problem` whose weights, tilts and constant come from ``loss.majorize``: its objective is
+that of the nonconvex problem where it touches.
+
 The promise is checked on a grid of margins before the first fit with a loss: the bound touches where it was made, lies
 above everywhere, and gives a positive weight to rows it has no reason to distrust. A redescending loss whose weight is
 not nonincreasing fails it, and its reweighting loop would indeed climb.
@@ -7,7 +10,7 @@ not nonincreasing fails it, and its reweighting loop would indeed climb.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +20,15 @@ from numpy.typing import NDArray
 from softmargin.losses import Loss
 from softmargin.problem import Problem
 
-__all__ = ["Bound", "ConstantFit", "bound_at", "certain_margins", "check_majorizer", "constant_fit"]
+__all__ = [
+    "ConstantFit",
+    "bound_at",
+    "certain_margins",
+    "check_majorizer",
+    "constant_fit",
+    "is_degenerate",
+    "is_same_bound",
+]
 
 Array = NDArray[np.floating[Any]]
 
@@ -25,28 +36,19 @@ _CERTAIN = 1e3  # a margin at which no loss has doubts
 _FAR = 37.0  # a score at which logistic losses vanish beside 1 in double precision
 
 
-@dataclass(frozen=True)
-class Bound:
-    """A convex problem and the constant by which its objective falls short of the bound."""
+def is_degenerate(bound: Problem) -> bool:
+    """Whether all rows that count belong to one class, so that an intercept would run away."""
+    if not bound.fit_intercept or bound.tilt is not None:
+        return False
+    counted = bound.y[bound.weights > 0]
+    return len(counted) == 0 or bool(np.all(counted == counted[0]))
 
-    problem: Problem
-    constant: float
 
-    @property
-    def degenerate(self) -> bool:
-        """Whether all rows that count belong to one class, so that an intercept would run away."""
-        convex = self.problem
-        if not convex.fit_intercept or convex.tilt is not None:
-            return False
-        counted = convex.y[convex.weights > 0]
-        return len(counted) == 0 or bool(np.all(counted == counted[0]))
-
-    def same_as(self, other: Bound) -> bool:
-        """Whether both are one problem."""
-        mine, yours = self.problem, other.problem
-        if (mine.tilt is None) != (yours.tilt is None) or not np.array_equal(mine.weights, yours.weights):
-            return False
-        return mine.tilt is None or np.array_equal(mine.tilt, yours.tilt)  # type: ignore[arg-type]
+def is_same_bound(one: Problem, other: Problem) -> bool:
+    """Whether two bounds of one problem are one."""
+    if (one.tilt is None) != (other.tilt is None) or not np.array_equal(one.weights, other.weights):
+        return False
+    return one.tilt is None or np.array_equal(one.tilt, other.tilt)  # type: ignore[arg-type]
 
 
 class ConstantFit(NamedTuple):
@@ -61,14 +63,14 @@ def certain_margins(problem: Problem) -> Array:
     return np.full(len(problem.y), _CERTAIN)
 
 
-def bound_at(problem: Problem, margins: Array) -> Bound:
+def bound_at(problem: Problem, margins: Array) -> Problem:
     """The convex bound that touches the problem at the given margins."""
     made = problem.loss.majorize(margins)
     tilt: Array | None = problem.weights * made.tilt if np.any(made.tilt) else None
     if problem.tilt is not None:
         tilt = problem.tilt if tilt is None else tilt + problem.tilt
-    convex = replace(problem, loss=made.loss, weights=problem.weights * made.weights, tilt=tilt)
-    return Bound(convex, float(problem.weights @ made.constant))
+    constant = problem.constant + float(problem.weights @ made.constant)
+    return replace(problem, loss=made.loss, weights=problem.weights * made.weights, tilt=tilt, constant=constant)
 
 
 def constant_fit(problem: Problem) -> ConstantFit:

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from softmargin.problem import Problem
-from softmargin.solution import RobustSolution
-from softmargin.solvers.nonconvex.convex_bounds import bound_at, certain_margins
+from softmargin.solution import Solution
+from softmargin.solvers.nonconvex.convex_bounds import bound_at, certain_margins, is_degenerate
 from softmargin.solvers.ridge.newton import newton, sample, thin
 from softmargin.solvers.ridge.newton_systems import FeatureGeometry
 from softmargin.solvers.ridge.quasi_newton import Secant, Sweep
@@ -67,7 +67,7 @@ class _Model(NamedTuple):
 
 def cascade(
     problem: Problem, geometry: FeatureGeometry, tol: float, max_iter: int, verbose: int
-) -> RobustSolution | None:
+) -> Solution | None:
     """A local minimum near that of a sample, or a start; None where rows are too few or steps lead nowhere."""
     n, p = problem.expansion.shape
     first = max(_FIRST, _ROWS_PER_COLUMN * p)
@@ -92,7 +92,7 @@ def cascade(
 
 def _base(problem: Problem, geometry: FeatureGeometry, max_iter: int, verbose: int) -> Array:
     """The fit of the convex relative, roughly."""
-    trusted = bound_at(problem, certain_margins(problem)).problem
+    trusted = bound_at(problem, certain_margins(problem))
     base = newton(trusted, geometry.of(problem.expansion), None, _BASE, max_iter, verbose)
     return np.append(base.coef, base.intercept)
 
@@ -149,16 +149,16 @@ def _follow(here: Sweep, tol: float, scale: float, verbose: int) -> tuple[Sweep,
     return here, model
 
 
-def _finish(here: Sweep, model: _Model, tol: float, scale: float, verbose: int) -> RobustSolution:
+def _finish(here: Sweep, model: _Model, tol: float, scale: float, verbose: int) -> Solution:
     """Rounds of the majoriser until one certifies that the next would gain less than ``tol``."""
     problem, failures = here.problem, 0
     if here.number > _FAR:
         model = _model(here)
     while failures < 2 and here.number < _MOST_SWEEPS:
         bound = bound_at(problem, here.margins)
-        if bound.degenerate:
+        if is_degenerate(bound):
             raise _Astray
-        origin = here.under(bound.problem)
+        origin = here.under(bound)
         found, there = glide(origin, model.bound, model.total, 0.5 * tol * scale, balanced_gap)
         here = there.under(problem)
         if found is None:
@@ -177,9 +177,9 @@ def _finish(here: Sweep, model: _Model, tol: float, scale: float, verbose: int) 
     return _solution(here, here.g, np.inf, False)
 
 
-def _solution(here: Sweep, g: Array, gap: float, converged: bool) -> RobustSolution:
+def _solution(here: Sweep, g: Array, gap: float, converged: bool) -> Solution:
     parts = (here.coef, here.intercept, -g, here.objective, gap, here.number, converged)
-    return RobustSolution(*parts, history=[here.objective], margins=here.margins)
+    return Solution(*parts, history=[here.objective], margins=here.margins)
 
 
 def _model(here: Sweep) -> _Model:
@@ -190,9 +190,9 @@ def _model(here: Sweep) -> _Model:
         few = thin(rows, _ENOUGH)
         problem, margins = problem.take(few, np.full(len(few), len(rows) / max(len(few), 1))), margins[few]
     bound, p = bound_at(problem, margins), problem.expansion.shape[1]
-    if bound.degenerate:
+    if is_degenerate(bound):
         raise _Astray
-    above = bound.problem.evaluate(margins).curvature
+    above = bound.evaluate(margins).curvature
     M = _moments(problem, above)
     M[np.arange(p), np.arange(p)] += problem.penalty.ridge
     if not problem.fit_intercept:

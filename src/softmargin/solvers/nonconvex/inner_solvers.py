@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import Problem
-from softmargin.solution import RobustSolution, Solution
+from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.local_linear import LOCAL_LINEAR
 from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers.engine import Engine
@@ -51,7 +51,7 @@ class Walk(Protocol):
     @property
     def penalty(self) -> float: ...
 
-    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> RobustSolution | None:
+    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution | None:
         """Go near a local minimum of a nonconvex problem by way of samples of its rows, where they are many.
 
         The result is a minimum if it says that it has converged, else a start.
@@ -111,7 +111,7 @@ class _NewtonWalk:
     def coef(self) -> Array:
         return self.expansion.transpose(self.point.coef) if self.wide else self.point.coef
 
-    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> RobustSolution | None:
+    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution | None:
         if not isinstance(self.geometry, FeatureGeometry) or isinstance(self.geometry, ConjugateGeometry):
             return None  # a sample says nothing about most coefficients of a kernel; many columns have no Hessian
         found = cascade(problem, self.geometry, tol, max_iter, verbose)
@@ -181,7 +181,7 @@ class _EngineWalk:
     def penalty(self) -> float:
         return self.place[2]
 
-    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> RobustSolution | None:
+    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution | None:
         return None
 
     def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:

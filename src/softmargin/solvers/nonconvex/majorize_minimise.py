@@ -29,9 +29,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import Problem
-from softmargin.solution import RobustSolution, Solution
+from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.nonconvex.convex_bounds import Bound, bound_at, certain_margins, check_majorizer, constant_fit
+from softmargin.solvers.nonconvex.convex_bounds import (
+    bound_at,
+    certain_margins,
+    check_majorizer,
+    constant_fit,
+    is_degenerate,
+    is_same_bound,
+)
 from softmargin.solvers.nonconvex.inner_solvers import FEW_ROWS, ROUNDING, Walk, walk_of
 
 __all__ = ["INITS", "MAJORIZE", "majorize_minimise", "majorizer"]
@@ -44,6 +51,7 @@ _NEAR = 0.05  # a round that moves scores by less than this hands over to Newton
 _EXACT, _HASTY = 1e-2, 0.1  # a bound is minimised to this fraction of what the last round gained; of many rows
 _FIRST = 1e-4  # what the first round is expected to gain, in units of the objective
 _TINY = 1e-300
+_EQUAL = 1e-8  # scores that differ by less, beside 1 and the largest, are one score
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
 
 
@@ -57,7 +65,7 @@ def majorize_minimise(
     init: str = "base",
     n_init: int = 1,
     random_state: Any = None,
-) -> RobustSolution:
+) -> Solution:
     """A stationary point of a problem whose loss may be nonconvex.
 
     Among ``n_init`` starts (the first always ``init``, the others convex fits to random halves of the rows) the lowest
@@ -66,13 +74,13 @@ def majorize_minimise(
     """
     check_majorizer(problem.loss)
     trusted = bound_at(problem, certain_margins(problem))
-    walk = walk_of(trusted.problem)
+    walk = walk_of(trusted)
     ahead = walk.leap(problem, tol, max_iter, verbose) if init == "base" else None
     base: Solution | None = None
     if ahead is None:
-        given = start.base if isinstance(start, RobustSolution) else start
-        base = walk.begin(trusted.problem, given, tol, max_iter, verbose)
-    best: RobustSolution | None = None
+        given = start.base or start if start is not None else None
+        base = walk.begin(trusted, given, tol, max_iter, verbose)
+    best: Solution | None = None
     for _ in _starts(problem, trusted, walk, init, n_init, random_state, (tol, max_iter, verbose)):
         if best is None and ahead is not None and ahead.converged:
             found = ahead
@@ -82,16 +90,16 @@ def majorize_minimise(
         if best is None or (_constant(found), found.objective) < (_constant(best), best.objective):
             best = found
     assert best is not None
-    best.base, best.constant_objective = base, constant_fit(problem).objective
+    best.base = base
     return best
 
 
 def _starts(
-    problem: Problem, trusted: Bound, walk: Walk, init: str, n_init: int, random_state: Any, how: tuple[Any, ...]
+    problem: Problem, trusted: Problem, walk: Walk, init: str, n_init: int, random_state: Any, how: tuple[Any, ...]
 ) -> Iterator[None]:
     """Put the walk at each start in turn."""
     if init == "zero":
-        walk.reset(trusted.problem)
+        walk.reset(trusted)
     elif init == "anneal" and "sigma" in {field.name for field in fields(problem.loss)}:  # type: ignore[arg-type]
         for factor in _ANNEAL:
             gentle = replace(problem.loss, sigma=factor * problem.loss.sigma)  # type: ignore[type-var, attr-defined]
@@ -102,9 +110,9 @@ def _starts(
         chosen = rng.random(len(problem.y)) < 0.5
         for label in (-1, 1):
             chosen[rng.choice(np.flatnonzero(problem.y == label))] = True
-        weights = np.where(chosen, trusted.problem.weights, 0.0)
-        tilt = None if trusted.problem.tilt is None else np.where(chosen, trusted.problem.tilt, 0.0)
-        walk.begin(replace(trusted.problem, weights=weights, tilt=tilt), None, *how)
+        weights = np.where(chosen, trusted.weights, 0.0)
+        tilt = None if trusted.tilt is None else np.where(chosen, trusted.tilt, 0.0)
+        walk.begin(replace(trusted, weights=weights, tilt=tilt), None, *how)
         yield
 
 
@@ -113,8 +121,8 @@ def _constant(solution: Solution) -> bool:
 
 
 def _descend(
-    problem: Problem, walk: Walk, tol: float, max_iter: int, verbose: int, bound: Bound | None = None
-) -> RobustSolution:
+    problem: Problem, walk: Walk, tol: float, max_iter: int, verbose: int, bound: Problem | None = None
+) -> Solution:
     """Down from where the walk stands, which is the minimiser of ``bound`` if one is given, to a certified place."""
     history = [walk.value(problem)]
     found, n_iter = None, 0
@@ -135,7 +143,7 @@ def _rounds(
     tol: float,
     max_iter: int,
     verbose: int,
-    bound: Bound | None,
+    bound: Problem | None,
 ) -> tuple[int, bool]:
     """Bounds and Newton steps until scores settle; the number of rounds, and whether they did."""
     objective, smooth, many = history[-1], problem.loss.smooth, len(problem.y) > FEW_ROWS
@@ -144,14 +152,14 @@ def _rounds(
         before = walk.margins
         if not (near and walk.newton(problem, objective)):
             last, bound = bound, bound_at(problem, walk.margins)
-            if bound.degenerate:
+            if is_degenerate(bound):
                 return n_iter, False
-            repeats = last is not None and bound.same_as(last)
+            repeats = last is not None and is_same_bound(bound, last)
             if repeats and accuracy <= tol:
                 return n_iter, True
             share = (_HASTY if many else _EXACT) * drop / max(abs(objective), _TINY)
             accuracy = tol**2 if repeats else max(tol**2, share)
-            walk.minimise(bound.problem, objective - bound.constant, accuracy, max_iter, verbose)
+            walk.minimise(bound, objective, accuracy, max_iter, verbose)
         value = walk.value(problem)
         if value > objective + ROUNDING * (1 + abs(objective)):
             walk.back()
@@ -169,23 +177,36 @@ def _rounds(
 
 def _certified(
     problem: Problem, walk: Walk, history: list[float], n_iter: int, tol: float, max_iter: int, settled: bool
-) -> RobustSolution:
+) -> Solution:
     """The gap of the bound made here: what its minimiser gains, and what that minimiser may still lack."""
     bound = bound_at(problem, walk.margins)
-    if bound.degenerate:
+    if is_degenerate(bound):
         return _degenerate(problem, history, n_iter)
     above = walk.value(problem)
-    found = walk.minimise(bound.problem, above - bound.constant, tol, max_iter, 0)
+    found = walk.minimise(bound, above, tol, max_iter, 0)
     objective = walk.value(problem)
     scale = max(abs(objective), abs(walk.penalty), _TINY)
-    gap = found.gap + max(above - (walk.value(bound.problem) + bound.constant), 0.0) / scale
+    gap = found.gap + max(above - walk.value(bound), 0.0) / scale
     history.append(objective)
-    parts = {field.name: getattr(found, field.name) for field in fields(Solution)}
-    parts |= {"coef": walk.coef, "objective": objective, "gap": gap, "n_iter": n_iter, "history": history}
-    return RobustSolution(**parts | {"converged": settled and gap <= max(tol, 1e-12)}, margins=walk.margins)
+    return replace(
+        found,
+        coef=walk.coef,
+        objective=objective,
+        gap=gap,
+        n_iter=n_iter,
+        history=history,
+        converged=settled and gap <= tol,
+        margins=walk.margins,
+        status="constant" if _says_nothing(walk.margins * problem.y) else "ok",
+    )
 
 
-def _degenerate(problem: Problem, history: list[float], n_iter: int) -> RobustSolution:
+def _says_nothing(scores: Array) -> bool:
+    """Whether scores do not depend on the row beyond rounding."""
+    return bool(np.ptp(scores) <= _EQUAL * (1 + float(np.abs(scores).max())))
+
+
+def _degenerate(problem: Problem, history: list[float], n_iter: int) -> Solution:
     constant = constant_fit(problem)
     warnings.warn(
         f"{problem.loss!r} gives up every row of one class: the cheapest fit is the constant classifier of the "
@@ -194,7 +215,7 @@ def _degenerate(problem: Problem, history: list[float], n_iter: int) -> RobustSo
         stacklevel=2,
     )
     coef = np.zeros(problem.expansion.shape[1])
-    return RobustSolution(
+    return Solution(
         coef,
         constant.intercept,
         np.zeros(len(problem.y)),

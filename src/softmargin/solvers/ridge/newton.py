@@ -37,6 +37,7 @@ Array = NDArray[np.floating[Any]]
 
 _ROUGH = 1e-2  # relative gap at which a relaxation or a sample has served its purpose
 _SMALL, _SMALL_SPARSE = 3000, 100  # rows or columns up to which a dense factor beats products with the data
+_GAIN, _ROUNDING, _IDLE = 0.9, 1e-13, 20  # steps without a smaller gap or objective before rounding is all that is left
 _HARD = 1e4  # weight of a row times its squared norm, in units of the ridge, from where weights are raised by decades
 
 
@@ -139,13 +140,17 @@ def march(point: Point, tol: float, max_iter: int, verbose: int) -> tuple[int, l
     """Newton steps from a point until its gap is ``tol``; their number and the objectives on the way."""
     geometry = point.geometry
     history: list[float] = []
-    last_gap = np.inf
+    last_gap = least = np.inf
+    lowest, idle = point.objective, 0
     for n_iter in range(max_iter + 1):
         point.measure()
-        if point.gap <= tol * point.scale or geometry.total is None or n_iter == max_iter:
+        idle = 0 if point.gap < _GAIN * least or point.objective < lowest - _ROUNDING * abs(lowest) else idle + 1
+        least, lowest = min(least, point.gap), min(lowest, point.objective)
+        last = n_iter == max_iter or idle == _IDLE
+        if point.gap <= tol * point.scale or geometry.total is None or last:
             point.certify()
             history.append(point.objective)
-            if point.gap <= tol * point.scale or n_iter == max_iter:
+            if point.gap <= tol * point.scale or last:
                 break
         if verbose:
             print(f"newton step {n_iter}: objective {point.objective:.12g}, duality gap {point.gap:.3g}")

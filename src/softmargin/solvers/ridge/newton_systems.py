@@ -36,6 +36,7 @@ Array = NDArray[np.floating[Any]]
 _DENSE = 0.8  # share of rows with coefficients from which a product with the whole matrix is as fast
 _LARGE = 2e8  # multiplications from which half the digits of a kernel's factor are worth half its time
 _STEEP = 1e5  # the largest eigenvalue, beside 1, at which single precision has digits to spare
+_EPS = float(np.finfo(np.float64).eps)
 _CHEAP = 3e7  # multiplications up to which a new factor costs no more than the rest of a step
 
 
@@ -176,7 +177,9 @@ class KernelGeometry:
     def gap(self, coef: Array, scores: Array, g: Array) -> float:
         self.residual = self.ridge * coef + g
         self.image = self.ridge * scores + self.scores(g)  # K residual
-        return max(float(self.residual @ self.image), 0.0) / (2 * self.ridge)
+        # what rounding may hide: inner products of rows that are large beside their differences
+        noise = _EPS * self.reach * self.ridge * float(np.abs(self.residual).sum()) ** 2
+        return max(float(self.residual @ self.image), noise) / (2 * self.ridge)
 
     def factor(self, W: Array) -> None:
         self.active, self.total = np.flatnonzero(W), float(W.sum())

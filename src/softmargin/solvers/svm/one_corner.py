@@ -47,7 +47,7 @@ def signed_box(problem: Problem) -> SignedBox:
     high = -problem.weights * kink.left_slope - tilt
     q = y * kink.at if problem.offset is None else y * kink.at - problem.offset
     base = float(problem.loss.value(kink.at))
-    constant = base * float(problem.weights.sum()) + kink.at * float(tilt.sum())
+    constant = problem.constant + base * float(problem.weights.sum()) + kink.at * float(tilt.sum())
     return SignedBox(q, np.where(y > 0, low, -high) + 0.0, np.where(y > 0, high, -low) + 0.0, constant)
 
 
