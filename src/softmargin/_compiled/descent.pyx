@@ -16,15 +16,19 @@ derivative as ``a x_j'h``, so eliminating it costs O(1) per coordinate, whatever
 
 Certificate: a full sweep in which no coordinate moved by more than ``H_jj step^2 <= tolerance``, that is, the squared
 violation of every coordinate's optimality condition, in its own curvature, was below the tolerance.
+
+Interrupts are served after every ``INTERRUPTIBLE`` multiplications, a few hundredths of a second.
 """
 
 import numpy as np
 
-from libc.math cimport fabs
+from cpython.exc cimport PyErr_CheckSignals
 from scipy.linalg.cython_blas cimport daxpy, ddot
 from scipy.linalg.cython_lapack cimport dposv
 
 __all__ = ["DenseQuadratic", "GramQuadratic", "Quadratic", "SparseQuadratic", "descend"]
+
+DEF INTERRUPTIBLE = 50000000
 
 ctypedef fused real:
     float
@@ -69,6 +73,8 @@ cdef class Quadratic:
     cdef readonly Py_ssize_t size
     cdef double[::1] b
     cdef double[::1] diagonal
+    cdef double price  # multiplications per coordinate
+    cdef double work  # since interrupts were last looked for
 
     @property
     def coef(self):
@@ -104,6 +110,7 @@ cdef class GramQuadratic(Quadratic):
         self.size = b.shape[0]
         self.H, self.grad, self.b = H, gradient, b
         self.diagonal = np.array(np.diagonal(H))
+        self.price = self.size
 
     cdef double slope(self, Py_ssize_t j) noexcept nogil:
         return self.grad[j]
@@ -216,6 +223,7 @@ cdef class DenseQuadratic(_ResidualQuadratic):
         cdef Py_ssize_t j
         super().__init__(g, h, b, ridge, intercept)
         self.n = X.shape[0]
+        self.price = 2 * self.n
         self.single = X.dtype == np.float32
         if self.single:
             self.X32 = X
@@ -255,6 +263,7 @@ cdef class SparseQuadratic(_ResidualQuadratic):
         super().__init__(g, h, b, ridge, intercept)
         self.indices, self.indptr = X.indices, X.indptr
         self.single = X.data.dtype == np.float32
+        self.price = 1 + 2 * X.nnz / max(self.size, 1)
         if self.single:
             self.data32 = X.data
         else:
@@ -300,7 +309,7 @@ cdef inline double _target(double b, double slope, double curvature, double cost
     return 0.0
 
 
-cdef double _sweep(Quadratic q, const double[::1] cost, bint positive, bint nonzeros_only) noexcept nogil:
+cdef double _sweep(Quadratic q, const double[::1] cost, bint positive, bint nonzeros_only) except -1 nogil:
     """Minimise along each coordinate in turn; the largest ``H_jj step^2``."""
     cdef double worst = 0, step, curvature
     cdef Py_ssize_t j
@@ -308,6 +317,11 @@ cdef double _sweep(Quadratic q, const double[::1] cost, bint positive, bint nonz
         curvature = q.diagonal[j]
         if curvature <= 0 or (nonzeros_only and q.b[j] == 0):
             continue
+        q.work += q.price
+        if q.work > INTERRUPTIBLE:
+            q.work = 0
+            with gil:
+                PyErr_CheckSignals()
         step = _target(q.b[j], q.slope(j), curvature, cost[j], positive) - q.b[j]
         if step != 0:
             q.b[j] += step

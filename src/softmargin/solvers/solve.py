@@ -1,14 +1,28 @@
-"""The one door to every solver: pick the first engine that accepts the problem, or say what each would need."""
+"""The one door to every solver: pick the first engine that accepts the problem, or say what each would need.
+
+What comes in is conditioned and what goes out is checked here, once for all engines
+(:mod:`softmargin.solvers.conditioning`): a Solution has finite numbers, and ``converged`` means ``gap <= tol``.
+"""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
+
+import numpy as np
 
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin._threads import one_blas_thread
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.conditioning import (
+    Shift,
+    check_finite,
+    check_scale,
+    likely_reason,
+    taken_as_start,
+)
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.nonconvex.inner_solvers import CONVEX_ENGINES
 from softmargin.solvers.nonconvex.majorize_minimise import MAJORIZE
@@ -30,21 +44,49 @@ def solve(
 ) -> Solution:
     """Minimise ``problem`` to a certified relative gap of ``tol``.
 
-    ``start`` is the solution of a nearby problem with the same expansion. A result whose gap stays above ``tol`` is
-    returned with ``converged=False`` and a ConvergenceWarning. ``solver`` is "auto", a
+    ``start`` is the solution of a nearby problem of the same rows; what does not fit this one is set aside. A result
+    whose gap stays above ``tol`` is returned with ``converged=False`` and a ConvergenceWarning. ``solver`` is "auto", a
     name, or an engine made elsewhere.
     """
     engine = _choose(problem, solver)
-    with one_blas_thread(*problem.expansion.shape):
-        solution = engine.run(problem, start, tol, max_iter, verbose)
-    if not solution.converged:
-        warnings.warn(
-            f"{engine.name} stopped after {solution.n_iter} steps at a relative {solution.certificate} of "
-            f"{solution.gap:.2g}, above tol={tol:g}. Scale the features, raise max_iter or tol, or lower C.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    start = taken_as_start(start, problem)
+    with one_blas_thread(*problem.expansion.shape), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        check_scale(problem)
+        shift = Shift.of(problem)
+        try:
+            if shift is None:
+                solution = engine.run(problem, start, tol, max_iter, verbose)
+            else:
+                solution = shift.back(engine.run(shift.centred, shift.forth(start), tol, max_iter, verbose))
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"{engine.name} met equations without a solution. {likely_reason(problem)}") from error
+        check_finite(solution, problem)
+        solution = _judged(solution, tol)
+    _warn(engine, solution, tol)
     return solution
+
+
+def _judged(solution: Solution, tol: float) -> Solution:
+    """The solution with what its numbers say: whether the gap is small, and whether it depends on the rows at all."""
+    status = "constant" if solution.status == "ok" and not np.any(solution.coef) else solution.status
+    return replace(solution, converged=solution.converged and solution.gap <= tol, status=status)
+
+
+def _warn(engine: Engine, solution: Solution, tol: float) -> None:
+    """Say what is wrong with a solution, and the remedy."""
+    if solution.status == "unbounded":
+        message = (
+            "The objective has no minimum: coefficients that cost nothing (on the flat part of the penalty) separate the "
+            "rows that still count, and grow for ever. Use l1_ratio < 1 (a ridge part), or lower C."
+        )
+    elif not solution.converged:
+        message = (
+            f"{engine.name} stopped after {solution.n_iter} steps at a relative {solution.certificate} of "
+            f"{solution.gap:.2g}, above tol={tol:g}. Scale the features, raise max_iter or tol, or lower C."
+        )
+    else:
+        return
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 
 def _choose(problem: Problem, solver: str | Engine) -> Engine:

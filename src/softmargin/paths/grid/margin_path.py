@@ -46,6 +46,8 @@ class MarginPath:
         The intercept, the objective, its certified relative gap and the steps taken at each value.
     classes : array of shape (2,)
         The labels; positive scores mean ``classes[1]``.
+    tol : float
+        The gap that was asked for.
     """
 
     Cs: Array
@@ -56,15 +58,26 @@ class MarginPath:
     n_iter: NDArray[np.intp]
     classes: NDArray[Any]
     scorer: Callable[[Array], Callable[[Any], Array]] = field(repr=False)
+    tol: float = 1e-6
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the rows of ``X`` at every C, shape (n_rows, n_Cs)."""
         return np.column_stack([self.scorer(b)(X) + a for b, a in zip(self.coefs, self.intercepts, strict=True)])
 
-    def at(self, C: float) -> tuple[Array, float]:
-        """Coefficients and intercept at the value of the grid nearest to ``C`` (in ratio)."""
-        nearest = int(np.argmin(np.abs(np.log(self.Cs / C))))
-        return self.coefs[nearest], float(self.intercepts[nearest])
+    def at(self, C: float) -> Solution:
+        """The solution at the value of the grid nearest to ``C`` (in ratio), with its certified gap."""
+        if not (np.isfinite(C) and C > 0):
+            raise ValueError(f"C must be a positive number; got {C!r}.")
+        k = int(np.argmin(np.abs(np.log(self.Cs / C))))
+        return Solution(
+            self.coefs[k],
+            float(self.intercepts[k]),
+            None,
+            float(self.objectives[k]),
+            float(self.gaps[k]),
+            int(self.n_iter[k]),
+            bool(self.gaps[k] <= self.tol),
+        )
 
 
 def first_move(problem: Problem) -> tuple[float, Solution]:
@@ -170,6 +183,7 @@ def margin_path(
         np.array([s.n_iter for s in solutions]),
         classes,
         expansion.scorer,
+        tol,
     )
 
 

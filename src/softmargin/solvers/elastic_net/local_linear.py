@@ -49,7 +49,7 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
         gap = _stationarity(problem, at)
         if verbose:
             print(f"local linear round {len(history)}: objective {at.objective:.12g}, violation {gap:.3g}")
-        if gap <= tol:
+        if gap <= tol or at.status != "ok":
             break
         if at.n_iter == 0:  # the duality gap can be of second order in the violations
             inner *= 1e-2

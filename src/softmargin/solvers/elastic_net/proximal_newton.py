@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from softmargin.losses import Loss
 from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
-from softmargin.solvers.elastic_net.certificate import Certificate, certify, violations
+from softmargin.solvers.elastic_net.certificate import Certificate, certify, is_unbounded, violations
 from softmargin.solvers.elastic_net.quadratic_model import Columns
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.ridge.line_search import center
@@ -172,7 +172,7 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
 
 def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
     at, columns, n_iter = Iterate.at(problem, start), None, 0
-    patience, least = _PATIENCE, np.inf
+    patience, least, status = _PATIENCE, np.inf, "ok"
     ridge, positive = problem.penalty.ridge, problem.penalty.positive
     while True:
         v = problem.expansion.transpose(at.g)
@@ -186,7 +186,9 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
         at.history.append(objective)
         if verbose:
             print(f"proximal newton step {n_iter}: objective {objective:.12g}, relative {certificate.kind} {gap:.3g}")
-        if gap <= tol or n_iter >= max_iter or patience == 0:
+        if is_unbounded(problem, at.coef, at.cost, at.margins):
+            status = "unbounded"
+        if gap <= tol or n_iter >= max_iter or patience == 0 or status != "ok":
             break
         violation = violations(G, at.coef, at.cost, positive)
         columns = _working_set(problem, at.coef, violation, columns)
@@ -204,7 +206,16 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
             patience = _PATIENCE if decreased or worst < 0.9 * least else patience - 1
             least = min(least, worst)
     return Solution(
-        at.coef, at.intercept, -at.g, objective, gap, n_iter, gap <= tol, certificate.kind, history=at.history
+        at.coef,
+        at.intercept,
+        -at.g,
+        objective,
+        gap,
+        n_iter,
+        gap <= tol,
+        certificate.kind,
+        history=at.history,
+        status=status,
     )
 
 

@@ -31,7 +31,8 @@ _GRAM_COLUMNS = 2000  # beyond this many columns a Gram matrix costs more than i
 _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
 _SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
-_POLISHES = 4
+_POLISHES = 4  # at least, and as many as cost this many multiplications: each takes a column out of a dependent support
+_POLISH_WORK = 3e8
 _SWEEPS = 2000
 
 
@@ -128,10 +129,11 @@ class GramModel:
         tolerance = _tolerance(violation, np.diagonal(self.H), _GRAM_PRECISION)
         sweeps, certified = 0, False
         patience = max(2, int(_SWEEPS_PER_POLISH * len(b)))
+        polishes = max(_POLISHES, min(len(b), int(_POLISH_WORK / max(len(b), 1) ** 3)))
         while not certified and sweeps < _SWEEPS:
             done, certified = descend(quadratic, cost, positive, tolerance, patience)
             sweeps += done
-            for _ in range(0 if certified else _POLISHES):
+            for _ in range(0 if certified else polishes):
                 if quadratic.polish(cost):
                     break
         shift = 0.0

@@ -65,9 +65,7 @@ class _Model(NamedTuple):
     total: float
 
 
-def cascade(
-    problem: Problem, geometry: FeatureGeometry, tol: float, max_iter: int, verbose: int
-) -> Solution | None:
+def cascade(problem: Problem, geometry: FeatureGeometry, tol: float, max_iter: int, verbose: int) -> Solution | None:
     """A local minimum near that of a sample, or a start; None where rows are too few or steps lead nowhere."""
     n, p = problem.expansion.shape
     first = max(_FIRST, _ROWS_PER_COLUMN * p)

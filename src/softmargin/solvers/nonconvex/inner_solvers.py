@@ -142,7 +142,7 @@ class _NewtonWalk:
         here = self.point.under(problem, objective)
         curvature = here.term.curvature
         here.measure()
-        step = signed_step(self.geometry, curvature, here.coef, here.g)
+        step = signed_step(self.geometry, curvature, here.coef, here.g, here.gap / max(here.scale, _FINEST))
         if step is None:
             return False
         reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))

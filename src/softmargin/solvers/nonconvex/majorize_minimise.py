@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin.penalties import AdaptiveL1
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
@@ -51,7 +52,7 @@ _NEAR = 0.05  # a round that moves scores by less than this hands over to Newton
 _EXACT, _HASTY = 1e-2, 0.1  # a bound is minimised to this fraction of what the last round gained; of many rows
 _FIRST = 1e-4  # what the first round is expected to gain, in units of the objective
 _TINY = 1e-300
-_EQUAL = 1e-8  # scores that differ by less, beside 1 and the largest, are one score
+_EQUAL = 1e-6  # scores that differ by less, beside 1 and the largest, are one score
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
 
 
@@ -73,6 +74,12 @@ def majorize_minimise(
     constant is often the cheapest and never the better model.
     """
     check_majorizer(problem.loss)
+    if isinstance(problem.penalty, AdaptiveL1):  # its costs come from a pilot fit and then stay
+        first = replace(problem, penalty=problem.penalty.pilot)
+        pilot = majorize_minimise(
+            first, None, tol, max_iter, verbose, init=init, n_init=n_init, random_state=random_state
+        )
+        problem = replace(problem, penalty=problem.penalty.linearize(pilot.coef))
     trusted = bound_at(problem, certain_margins(problem))
     walk = walk_of(trusted)
     ahead = walk.leap(problem, tol, max_iter, verbose) if init == "base" else None
@@ -159,7 +166,8 @@ def _rounds(
                 return n_iter, True
             share = (_HASTY if many else _EXACT) * drop / max(abs(objective), _TINY)
             accuracy = tol**2 if repeats else max(tol**2, share)
-            walk.minimise(bound, objective, accuracy, max_iter, verbose)
+            if walk.minimise(bound, objective, accuracy, max_iter, verbose).status == "unbounded":
+                return n_iter, False
         value = walk.value(problem)
         if value > objective + ROUNDING * (1 + abs(objective)):
             walk.back()
@@ -197,7 +205,7 @@ def _certified(
         history=history,
         converged=settled and gap <= tol,
         margins=walk.margins,
-        status="constant" if _says_nothing(walk.margins * problem.y) else "ok",
+        status="constant" if _says_nothing(walk.margins * problem.y) else found.status,
     )
 
 

@@ -34,8 +34,19 @@ class ConjugateGeometry(FeatureGeometry):
         self.diagonal = self.expansion.squared_norms(W) + self.ridge
 
     def step(self, coef: Array, g: Array, gap: float) -> Step:
-        border = self.total if self.fit_intercept and self.total else 0.0
-        diagonal = np.append(self.diagonal, border if border > 0 else 1.0)
+        step = self.solve_system(self.W, self.diagonal, g, gap)
+        assert step is not None, "curvatures of a convex loss are not negative"
+        return step
+
+    def signed_step(self, W: Array, g: Array, gap: float) -> Step | None:
+        """The step for curvatures of any sign; None once a direction of negative curvature is met."""
+        return self.solve_system(W, self.expansion.squared_norms(np.abs(W)) + self.ridge, g, gap)
+
+    def solve_system(self, W: Array, diagonal: Array, g: Array, gap: float) -> Step | None:
+        """Conjugate gradients, scaled by a positive diagonal; None where the quadratic model has no minimum."""
+        total = float(W.sum())
+        border = total if self.fit_intercept and total > 0 else 0.0
+        diagonal = np.append(diagonal, border if border > 0 else 1.0)
         residual = np.append(-self.residual, -float(g.sum()) if border > 0 else 0.0)
         solution, rho = np.zeros_like(residual), 0.0
         direction: Array = np.zeros_like(residual)
@@ -48,11 +59,14 @@ class ConjugateGeometry(FeatureGeometry):
                 break
             direction = scaled + (rho / before if before > 0 else 0.0) * direction
             dscores = self.expansion.apply(direction[:-1])
-            flow = self.W * (dscores + direction[-1])
+            flow = W * (dscores + direction[-1])
             image = np.append(self.expansion.transpose(flow) + self.ridge * direction[:-1], flow.sum())
             if border == 0:
                 image[-1] = 0.0
-            length = rho / float(direction @ image)
+            bend = float(direction @ image)
+            if not bend > 0:
+                return None
+            length = rho / bend
             solution += length * direction
             scores += length * dscores
             residual -= length * image

@@ -6,7 +6,8 @@ where the quadratic model has a minimum. Kernels: with ``W = S D S``, ``D`` the 
 
     (ridge I + W K)^(-1) r = (r - S (D + S K S / ridge)^(-1) S K r / ridge) / ridge
 
-on the rows with curvature. The intercept's equation is eliminated; its pivot is positive at a minimum. None is
+on the rows with curvature. Features without a Hessian: conjugate gradients, which meet a direction of negative
+curvature where there is no minimum. The intercept's equation is eliminated; its pivot is positive at a minimum. None is
 returned where these conditions fail, and the caller takes another kind of step.
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from softmargin.solvers.ridge.conjugate_gradient import ConjugateGeometry
 from softmargin.solvers.ridge.newton_systems import FeatureGeometry, Geometry, KernelGeometry, Step
 
 __all__ = ["signed_step"]
@@ -25,8 +27,13 @@ __all__ = ["signed_step"]
 Array = NDArray[np.floating[Any]]
 
 
-def signed_step(geometry: Geometry, W: Array, coef: Array, g: Array) -> Step | None:
-    """The Newton step for curvatures ``W`` of any sign, from the point whose gap the geometry measured last."""
+def signed_step(geometry: Geometry, W: Array, coef: Array, g: Array, gap: float) -> Step | None:
+    """The Newton step for curvatures ``W`` of any sign, from the point whose gap the geometry measured last.
+
+    Without a Hessian it is as accurate as the relative ``gap`` is worth.
+    """
+    if isinstance(geometry, ConjugateGeometry):
+        return geometry.signed_step(W, g, gap)
     if isinstance(geometry, FeatureGeometry):
         return _feature_step(geometry, W, g)
     if isinstance(geometry, KernelGeometry):

@@ -160,8 +160,9 @@ class KernelGeometry:
 
     def coef_of(self, start: Solution) -> Array:
         # the signed dual point is ridge times the coefficients, and exists for features as well
-        dual = start.coef if start.dual is None else start.dual / self.ridge
-        return np.array(start.coef if len(start.coef) == self.size else dual, dtype=np.float64)
+        if len(start.coef) == self.size or start.dual is None:
+            return np.array(start.coef if len(start.coef) == self.size else np.zeros(self.size), dtype=np.float64)
+        return np.array(start.dual / self.ridge, dtype=np.float64)
 
     def scores(self, coef: Array) -> Array:
         used = np.flatnonzero(coef)

@@ -1,0 +1,127 @@
+"""What stands between a user's numbers and a solver: offsets are taken out, hopeless scales refused, results checked.
+
+*Offsets.* With an unpenalised intercept the score ``b + x'beta`` is ``b' + (x - m)'beta``, ``b' = b + m'beta``. Where the
+means ``m`` are so large beside the spread of the columns that sums of squares lose their differences, the shifted
+problem is solved and its intercept shifted back. The gap is that of the shifted problem plus what the objective differs
+by at the point returned.
+
+*Scales.* The certificate of a ridge problem is ``|ridge beta + Phi'g|^2 / (2 ridge)``; rounding leaves
+``(eps w |x|)^2`` of it for a row of weight ``w``, beside an objective of about ``w``. So no solution can be certified
+where ``w |x|^2`` exceeds about ``tol / eps^2``: such data are refused rather than fitted to noise.
+
+*Results.* A point that is not finite is no solution; nor is it one without a finite gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.problem import Problem
+from softmargin.solution import Solution
+
+__all__ = ["Shift", "check_finite", "check_scale", "likely_reason", "taken_as_start"]
+
+Array = NDArray[np.floating[Any]]
+
+_HOPELESS = 1e30  # weight of a row times its squared norm beyond which rounding exceeds any tolerance (see above)
+_FEW = 16  # rows that show the scale of the data
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A problem on centred features, and the way back."""
+
+    problem: Problem
+    centred: Problem
+    means: Array
+
+    @classmethod
+    def of(cls, problem: Problem) -> Shift | None:
+        """The shifted problem, where offsets make one worth its copy of the data."""
+        found = problem.expansion.centered() if problem.fit_intercept else None
+        return None if found is None else cls(problem, replace(problem, expansion=found[0]), found[1])
+
+    def forth(self, solution: Solution | None) -> Solution | None:
+        """A solution in terms of the centred features."""
+        return None if solution is None else self._moved(solution, 1.0)
+
+    def back(self, solution: Solution) -> Solution:
+        """A solution in terms of the features given, with its objective and gap measured there."""
+        moved = self._moved(solution, -1.0)
+        objective = self.problem.objective(moved.coef, moved.intercept)
+        scale = max(abs(objective), abs(solution.objective), np.finfo(np.float64).tiny)
+        return replace(moved, objective=objective, gap=moved.gap + abs(objective - solution.objective) / scale)
+
+    def _moved(self, solution: Solution, sign: float) -> Solution:
+        by = sign * float(self.means @ solution.coef)
+        ends = solution.intercept_interval
+        return replace(
+            solution,
+            intercept=solution.intercept + by,
+            intercept_interval=None if ends is None else (ends[0] + by, ends[1] + by),
+            base=None if solution.base is None else self._moved(solution.base, sign),
+        )
+
+
+def taken_as_start(start: Solution | None, problem: Problem) -> Solution | None:
+    """What a solution of another problem is worth as a start: its point, its dual point, or nothing.
+
+    A ridge solution is ``Phi'v / ridge`` for its dual point ``v``, so a start made with other columns of the same rows
+    (redrawn landmarks) is carried over; a start of other rows and columns tells nothing.
+    """
+    if start is None or not (np.all(np.isfinite(start.coef)) and np.isfinite(start.intercept)):
+        return None
+    n, p = problem.expansion.shape
+    dual = start.dual if start.dual is not None and np.shape(start.dual) == (n,) else None
+    base = taken_as_start(start.base, problem)
+    if np.shape(start.coef) == (p,):
+        return replace(start, dual=dual, base=base)
+    if dual is None or problem.expansion.is_kernel or not problem.penalty.ridge > 0:
+        return None
+    return replace(start, coef=problem.expansion.transpose(dual) / problem.penalty.ridge, dual=dual, base=base)
+
+
+def check_scale(problem: Problem) -> None:
+    """Refuse features so large that no solution could be certified, as a few of their rows show."""
+    n = problem.expansion.shape[0]
+    if problem.expansion.is_kernel:
+        return
+    # box QPs have a certificate that needs no ridge
+    limit = np.finfo(np.float64).max if problem.loss.convex and not problem.loss.smooth else _HOPELESS
+    rows = np.unique(np.linspace(0, n - 1, _FEW).astype(np.intp))
+    size = float(problem.expansion.take(rows).squared_norms().sum()) / len(rows)
+    weight = float(np.mean(problem.weights))
+    if not size * weight <= limit:
+        raise ValueError(
+            f"X has rows of length {np.sqrt(size):.3g} and C times sample_weight is {weight:.3g}: their product is beyond "
+            "what double precision can resolve. Standardise the columns of X, or lower C or the weights."
+        )
+
+
+def check_finite(solution: Solution, problem: Problem) -> None:
+    """Refuse a result that is not a number, with the likely reason."""
+    parts = {
+        "coefficients": solution.coef,
+        "intercept": solution.intercept,
+        "objective": solution.objective,
+        "optimality gap": solution.gap,
+    }
+    broken = [name for name, value in parts.items() if not np.all(np.isfinite(value))]
+    if broken:
+        raise ValueError(f"The fit ended with {' and '.join(broken)} that are not finite. {likely_reason(problem)}")
+
+
+def likely_reason(problem: Problem) -> str:
+    """What about the data may have broken a fit."""
+    with np.errstate(all="ignore"):
+        size = float(np.sqrt(problem.expansion.squared_norms().max(initial=0.0)))
+        weight = float(np.max(problem.weights, initial=0.0))
+    what = "The kernel's columns reach" if problem.expansion.is_kernel else "The columns of X reach"
+    return (
+        f"{what} a length of {size:.3g} and C times sample_weight {weight:.3g} with {problem.loss!r}: standardise the "
+        "columns of X (or scale the kernel), or lower C or the weights."
+    )
