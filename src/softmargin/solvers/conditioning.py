@@ -1,7 +1,7 @@
 """What stands between a user's numbers and a solver: offsets are taken out, hopeless scales refused, results checked.
 
-*Offsets.* With an unpenalised intercept the score ``b + x'beta`` is ``b' + (x - m)'beta``, ``b' = b + m'beta``. Where the
-means ``m`` are so large beside the spread of the columns that sums of squares lose their differences, the shifted
+*Offsets.* With an unpenalised intercept the score ``b + x'beta`` is ``b' + (x - m)'beta``, ``b' = b + m'beta``. Where
+the means ``m`` are so large beside the spread of the columns that sums of squares lose their differences, the shifted
 problem is solved and its intercept shifted back. The gap is that of the shifted problem plus what the objective differs
 by at the point returned.
 
@@ -14,6 +14,7 @@ where ``w |x|^2`` exceeds about ``tol / eps^2``: such data are refused rather th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,7 +43,9 @@ class Shift:
     @classmethod
     def of(cls, problem: Problem) -> Shift | None:
         """The shifted problem, where offsets make one worth its copy of the data."""
-        found = problem.expansion.centered() if problem.fit_intercept else None
+        if not (problem.fit_intercept and problem.expansion.is_resident):
+            return None
+        found = problem.expansion.centered()
         return None if found is None else cls(problem, replace(problem, expansion=found[0]), found[1])
 
     def forth(self, solution: Solution | None) -> Solution | None:
@@ -88,7 +91,7 @@ def taken_as_start(start: Solution | None, problem: Problem) -> Solution | None:
 def check_scale(problem: Problem) -> None:
     """Refuse features so large that no solution could be certified, as a few of their rows show."""
     n = problem.expansion.shape[0]
-    if problem.expansion.is_kernel:
+    if problem.expansion.is_kernel or not problem.expansion.is_resident:
         return
     # box QPs have a certificate that needs no ridge
     limit = np.finfo(np.float64).max if problem.loss.convex and not problem.loss.smooth else _HOPELESS
@@ -97,14 +100,14 @@ def check_scale(problem: Problem) -> None:
     weight = float(np.mean(problem.weights))
     if not size * weight <= limit:
         raise ValueError(
-            f"X has rows of length {np.sqrt(size):.3g} and C times sample_weight is {weight:.3g}: their product is beyond "
-            "what double precision can resolve. Standardise the columns of X, or lower C or the weights."
+            f"X has rows of length {np.sqrt(size):.3g} and C times sample_weight is {weight:.3g}: their product is "
+            "beyond what double precision can resolve. Standardise the columns of X, or lower C or the weights."
         )
 
 
 def check_finite(solution: Solution, problem: Problem) -> None:
     """Refuse a result that is not a number, with the likely reason."""
-    parts = {
+    parts: dict[str, Any] = {
         "coefficients": solution.coef,
         "intercept": solution.intercept,
         "objective": solution.objective,
@@ -117,9 +120,11 @@ def check_finite(solution: Solution, problem: Problem) -> None:
 
 def likely_reason(problem: Problem) -> str:
     """What about the data may have broken a fit."""
+    if not problem.expansion.is_resident:
+        return "Standardise the columns, or lower C or the weights."
     with np.errstate(all="ignore"):
-        size = float(np.sqrt(problem.expansion.squared_norms().max(initial=0.0)))
-        weight = float(np.max(problem.weights, initial=0.0))
+        weight = float(np.max(problem.weights))
+        size = math.sqrt(float(np.max(problem.expansion.squared_norms(), initial=0.0)))
     what = "The kernel's columns reach" if problem.expansion.is_kernel else "The columns of X reach"
     return (
         f"{what} a length of {size:.3g} and C times sample_weight {weight:.3g} with {problem.loss!r}: standardise the "

@@ -10,7 +10,6 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin._threads import one_blas_thread
@@ -76,8 +75,8 @@ def _warn(engine: Engine, solution: Solution, tol: float) -> None:
     """Say what is wrong with a solution, and the remedy."""
     if solution.status == "unbounded":
         message = (
-            "The objective has no minimum: coefficients that cost nothing (on the flat part of the penalty) separate the "
-            "rows that still count, and grow for ever. Use l1_ratio < 1 (a ridge part), or lower C."
+            "The objective has no minimum: coefficients that cost nothing (on the flat part of the penalty) separate "
+            "the rows that still count, and grow for ever. Use l1_ratio < 1 (a ridge part), or lower C."
         )
     elif not solution.converged:
         message = (

@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.penalties import AdaptiveL1
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
@@ -74,7 +73,7 @@ def majorize_minimise(
     constant is often the cheapest and never the better model.
     """
     check_majorizer(problem.loss)
-    if isinstance(problem.penalty, AdaptiveL1):  # its costs come from a pilot fit and then stay
+    if problem.penalty.rounds == 1 and not problem.penalty.convex:  # its costs come from a pilot fit and then stay
         first = replace(problem, penalty=problem.penalty.pilot)
         pilot = majorize_minimise(
             first, None, tol, max_iter, verbose, init=init, n_init=n_init, random_state=random_state
