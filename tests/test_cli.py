@@ -105,10 +105,10 @@ def test_no_name_becomes_markup_on_the_page_or_the_terminal(tmp_path, name):
         stage.text(name, name)
         stage.picture("plot", plt.figure(), name)
 
-    with Console(file=io.StringIO()) as console:
-        harmless, hostile = Section("a", 1, "a", "a", show), Section("a" + name.replace("/", ""), 1, name, name, show)
-        assert _run.run([hostile], tmp_path, console) == []
-        assert name in console.file.getvalue()
+    console = Console(file=io.StringIO(), width=200)
+    harmless, hostile = Section("a", 1, "a", "a", show), Section("a" + name.replace("/", ""), 1, name, name, show)
+    assert _run.run([hostile], tmp_path, console) == []
+    assert name in console.file.getvalue()
     page = _Names((tmp_path / "index.html").read_text())
     assert name in page.text
     name = "plain"

@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -17,8 +18,9 @@ from softmargin import (
     TunedClassifier,
     losses,
 )
-from softmargin.datasets import make_disk, make_gaussians
+from softmargin.datasets import make_disk, make_gaussians, make_moons
 from softmargin.inference import Inference
+from softmargin.paths import balance_path, cost_path, margin_path, weight_path
 from softmargin.plots import (
     BoundaryDisplay,
     IntervalDisplay,
@@ -185,3 +187,34 @@ def test_tuning_display_draws_one_line_per_setting_and_the_choice():
     assert np.all(error > 0)
     dot = display.ax_.lines[-1]
     assert (dot.get_xdata()[0], dot.get_ydata()[0]) == (tuned.best_params_["C"], tuned.best_score_)
+
+
+def test_a_display_of_its_own_has_labels_names_and_a_colour_bar():
+    X, y, _ = make_moons(random_state=0)
+    frame = pd.DataFrame(X, columns=["width", "height"])
+    display = BoundaryDisplay.from_estimator(LogisticRegression().fit(frame.to_numpy(), y), frame, y)
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("width", "height")
+    assert {text.get_text() for text in display.ax_.get_legend().get_texts()} == {"-1", "1"}
+    assert display.colorbar_.ax.get_ylabel() == "probability of 1"
+
+
+@pytest.mark.parametrize("make", [cost_path, weight_path, balance_path])
+def test_a_path_is_drawn_through_its_solutions(make):
+    X, y, _ = make_moons(60, random_state=0)
+    path = make(X, y)
+    display = PathDisplay.from_path(path, n_points=40, feature_names=["width", "height"])
+    assert len(display.lines_) == 2
+    assert np.isfinite(display.parameter).all()
+    for t, coefs in list(zip(display.parameter, display.coefs, strict=True))[::10]:
+        np.testing.assert_allclose(coefs, path.at(t).coef)
+    inside = (path.breakpoints >= display.parameter[0]) & (path.breakpoints <= display.parameter[-1])
+    assert np.isin(path.breakpoints[inside], display.parameter).all()
+    assert display.ax_.get_xscale() == ("log" if make is cost_path else "linear")
+
+
+def test_a_grid_path_is_drawn_as_it_is():
+    X, y, _ = make_moons(60, random_state=0)
+    path = margin_path(X, y, Cs=7)
+    display = PathDisplay.from_path(path)
+    np.testing.assert_array_equal(display.parameter, path.Cs)
+    np.testing.assert_array_equal(display.coefs, path.coefs)

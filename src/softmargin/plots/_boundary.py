@@ -30,6 +30,8 @@ class BoundaryDisplay:
         Class names.
     kind : {"probability", "score"}
         What ``response`` is.
+    feature_names : tuple of two str
+        Labels of the axes.
 
     Examples
     --------
@@ -44,8 +46,14 @@ class BoundaryDisplay:
     """
 
     def __init__(
-        self, grid: tuple[NDArray[Any], NDArray[Any]], response: NDArray[Any], classes: NDArray[Any], kind: str
+        self,
+        grid: tuple[NDArray[Any], NDArray[Any]],
+        response: NDArray[Any],
+        classes: NDArray[Any],
+        kind: str,
+        feature_names: tuple[str, str] = ("feature 0", "feature 1"),
     ) -> None:
+        self.feature_names = feature_names
         self.grid = grid
         self.response = response
         self.classes = classes
@@ -71,7 +79,7 @@ class BoundaryDisplay:
         ----------
         estimator : fitted classifier of two features
         X : array-like of shape (n, 2)
-            Points that span the picture; drawn if ``y`` is given.
+            Points that span the picture; drawn if ``y`` is given. The columns of a data frame name the axes.
         y : array-like of shape (n,), optional
             Labels of the points.
         response : {"auto", "probability", "score"}
@@ -86,6 +94,7 @@ class BoundaryDisplay:
         **options
             Passed to ``plot``.
         """
+        names = tuple(str(name) for name in getattr(X, "columns", ("feature 0", "feature 1")))
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != 2:
             raise ValueError(f"X must have two features to be drawn; got shape {X.shape}.")
@@ -101,7 +110,8 @@ class BoundaryDisplay:
         values = np.asarray(getattr(estimator, kinds[kind])(points))
         if kind == "probability" and values.shape[1] == 2:
             values = values[:, 1]
-        display = cls(grid, values.reshape(resolution, resolution, *values.shape[1:]), estimator.classes_, kind)
+        values = values.reshape(resolution, resolution, *values.shape[1:])
+        display = cls(grid, values, estimator.classes_, kind, (names[0], names[1]))
         return display.plot(ax, X=X, y=y, trust=trust, **options)
 
     def plot(
@@ -114,9 +124,15 @@ class BoundaryDisplay:
         levels: bool = True,
         size: float = 20.0,
         boundary: dict[str, Any] | None = None,
+        key: bool | None = None,
     ) -> BoundaryDisplay:
-        """Draw the map; ``levels`` adds the 10% and 90% lines (scores: the margins), ``boundary`` styles the line."""
-        self.ax_ = new_axes(ax, (5.2, 4.4))
+        """Draw the map.
+
+        ``levels`` adds the 10% and 90% lines (scores: the margins), ``boundary`` styles the line between classes,
+        ``key`` adds the names of the classes and a colour bar (None: where the figure is the display's own).
+        """
+        key = ax is None if key is None else key
+        self.ax_ = new_axes(ax, (5.6, 4.6))
         self.figure_ = self.ax_.figure
         style = {"colors": INK, "linewidths": 1.8} | (boundary or {})
         if self.response.ndim == 2:
@@ -127,7 +143,25 @@ class BoundaryDisplay:
             self._draw_points(np.asarray(X, dtype=float), np.asarray(y), trust, size)
         self.ax_.set_xlim(self.grid[0][[0, -1]])
         self.ax_.set_ylim(self.grid[1][[0, -1]])
+        self.ax_.set_xlabel(self.feature_names[0])
+        self.ax_.set_ylabel(self.feature_names[1])
+        if key:
+            self._draw_key()
         return self
+
+    def _draw_key(self) -> None:
+        """A colour bar for two classes, and the names of the points beside the map, never on it."""
+        if self.response.ndim == 2:
+            what = f"probability of {self.classes[1]}" if self.kind == "probability" else f"score of {self.classes[1]}"
+            self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, shrink=0.85, pad=0.02)
+            self.colorbar_.set_label(what, color=INK, fontsize=9)
+            self.colorbar_.outline.set_visible(False)
+        handles, labels = self.ax_.get_legend_handles_labels()
+        if handles:
+            self.ax_.legend(
+                handles, labels, frameon=False, fontsize=8.5, ncols=min(len(labels), 4),
+                loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0.2,
+            )  # fmt: skip
 
     def _draw_two(self, levels: bool, style: dict[str, Any]) -> None:
         z = self.response

@@ -13,7 +13,7 @@ from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
 from softmargin.datasets import make_moons
 from softmargin.inference import Inference
-from softmargin.plots import INK, IntervalDisplay, ReliabilityDisplay, clean, pyplot
+from softmargin.plots import INK, IntervalDisplay, ReliabilityDisplay, class_colour, clean, pyplot
 from softmargin.probability import brier, calibration_error, cross_entropy
 
 __all__ = ["SECTION"]
@@ -65,18 +65,36 @@ def show(stage: Stage) -> None:
 
 
 def _reliability(stated: dict[str, np.ndarray], y: np.ndarray) -> Any:
-    names = list(stated)
-    figure, axes = pyplot().subplots(1, len(names), figsize=(3.1 * len(names), 3.5), layout="constrained", sharey=True)
-    for number, (ax, name) in enumerate(zip(axes, names, strict=True)):
-        ReliabilityDisplay.from_predictions(y, stated[name], ax=ax, n_bins=15)
+    names, columns = list(stated), 4
+    lines = -(-(len(names) + 1) // columns)
+    figure, axes = pyplot().subplots(lines, columns, figsize=(13.5, 3.6 * lines), layout="constrained")
+    for number, (ax, name) in enumerate(zip(axes.flat, names, strict=False)):
+        ReliabilityDisplay.from_predictions(y, stated[name], ax=ax, n_bins=12)
         ax.set_title(name, fontsize=10.5, color=INK)
-        if number:
+        if number % columns:
             ax.set_ylabel("")
-        inset = clean(ax.inset_axes((0.55, 0.08, 0.42, 0.2)))
+        if number + columns < len(names):
+            ax.set_xlabel("")
+        inset = clean(ax.inset_axes((0.58, 0.06, 0.4, 0.18)))
         inset.hist(stated[name], bins=25, range=(0, 1), color="#cbd2d9")
         inset.set(xticks=[], yticks=[])
         inset.patch.set_alpha(0)
+    for ax in axes.flat[len(names) + 1 :]:
+        ax.set_axis_off()
+    _errors(axes.flat[len(names)], stated, y)
     return figure
+
+
+def _errors(ax: Any, stated: dict[str, np.ndarray], y: np.ndarray) -> None:
+    """All calibration errors with their intervals in one place."""
+    errors = [calibration_error(y, p) for p in stated.values()]
+    value = np.array([error.value for error in errors])
+    ends = np.array([error.interval for error in errors]).T
+    place = np.arange(len(value))[::-1]
+    reach = np.maximum([value - ends[0], ends[1] - value], 0)
+    clean(ax).errorbar(value, place, xerr=reach, fmt="o", color=class_colour(0), ms=4.5, elinewidth=1.0)
+    ax.set_yticks(place, list(stated), fontsize=8.5)
+    ax.set(xlabel="calibration error, 95% interval", xlim=(0, None))
 
 
 SECTION = Section(

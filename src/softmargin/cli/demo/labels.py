@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression, audit_labels
 from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
-from softmargin.plots import INK, SOFT, class_colour, clean, pyplot
+from softmargin.plots import INK, class_colour, clean, pyplot
 
 __all__ = ["SECTION"]
 
@@ -57,8 +57,8 @@ def show(stage: Stage) -> None:
     stage.picture(
         "trust",
         _picture(reports),
-        "Left: trust in the flipped and in the other labels. Right: share of the flipped labels found as more rows are "
-        "checked, least trusted first.",
+        "Left: trust in the flipped and in the other labels. Right: flipped labels found against correct labels "
+        "checked in vain, least trusted first; the nearer to the upper left corner the better.",
     )
     stage.code(judges, audit)
 
@@ -79,13 +79,19 @@ def _picture(reports: dict[str, Any]) -> Any:
     )
     clean(left).set(xlabel="trust in the label", ylabel="rows")
     left.legend(frameon=False, fontsize=9, loc="upper left")
+    total = int(data.wrong.sum())
+    styles = ("-", "--", "-.", ":", "-")
     for number, (name, table) in enumerate(reports.items()):
-        found = np.cumsum(data.wrong[table["row"]]) / data.wrong.sum()
-        right.plot(np.arange(1, len(found) + 1), found, color=class_colour(number), lw=1.7, label=name)
-    best = np.minimum(np.arange(len(data.y) + 1) / data.wrong.sum(), 1)
-    right.plot(np.arange(len(data.y) + 1), best, color=INK, lw=1, ls="--", label="perfect")
-    right.plot([0, len(data.y)], [0, 1], color=SOFT, lw=0.8, ls=":", label="at random")
-    clean(right).set(xlabel="rows checked", ylabel="flipped labels found", xlim=(0, 200), ylim=(0, 1.02))
+        hit = data.wrong[table["row"]]
+        found, in_vain = np.cumsum(hit), np.cumsum(~hit)
+        shift = 0.12 * (number - 2)  # so that lines on the same steps stay visible
+        right.step(
+            in_vain, found + shift, where="post", color=class_colour(number), ls=styles[number], lw=1.7, label=name
+        )
+    right.axhline(total, color=INK, lw=0.9)
+    right.annotate(f"all {total}", (0.2, total), xytext=(0, 3), textcoords="offset points", fontsize=8.5, color=INK)
+    clean(right).set(xlabel="correct labels checked in vain", ylabel="flipped labels found")
+    right.set(xlim=(0, 40), ylim=(total - 17, total + 1.2), yticks=range(total - 15, total + 1, 5))
     right.legend(frameon=False, fontsize=8.5, loc="lower right")
     return figure
 

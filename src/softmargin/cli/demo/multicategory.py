@@ -97,10 +97,13 @@ def _separation(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _maps(sample: Sample, models: list[CompositeLeastSquaresClassifier]) -> Any:
     figure, axes = pyplot().subplots(1, 3, figsize=(13, 4.4), layout="constrained", sharex=True, sharey=True)
     for ax, mix, model in zip(axes, MIXES, models, strict=True):
-        BoundaryDisplay.from_estimator(model, sample.X, sample.y, ax=ax, resolution=160, size=16)
+        BoundaryDisplay.from_estimator(model, sample.X, sample.y, ax=ax, resolution=160, size=14)
         ax.set_title(f"mix = {mix:g}", fontsize=11, color=INK)
-        ax.set(xticks=[], yticks=[])
-    axes[0].legend(title="class", frameon=True, fontsize=8.5, title_fontsize=9, loc="upper right", edgecolor="none")
+        ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(
+        handles, [f"class {name}" for name in names], frameon=False, ncols=3, fontsize=9.5, loc="outside lower center"
+    )
     return figure
 
 

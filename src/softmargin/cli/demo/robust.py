@@ -64,13 +64,23 @@ def _moons(draw: int) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, 
 def _picture(shown: dict[str, Any]) -> Any:
     chosen = ("squared hinge", "RobustSVC, Welsch", "truncated logistic")
     figure, axes = pyplot().subplots(1, 3, figsize=(14, 4.5), layout="constrained", sharex=True, sharey=True)
+    images = []
     for ax, name in zip(axes, chosen, strict=True):
         model, X, noisy, trust = shown[name]
         look = {"response": "score", "trust": trust, "resolution": 160, "size": 18}
-        BoundaryDisplay.from_estimator(model, X, noisy, ax=ax, **look)
+        images.append(BoundaryDisplay.from_estimator(model, X, noisy, ax=ax, **look).image_)
         ax.set_title(name, fontsize=11, color=INK)
-        ax.set(xticks=[], yticks=[])
-    axes[1].legend(frameon=True, edgecolor="none", fontsize=8, loc="lower left")
+        ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
+    handles, names = axes[1].get_legend_handles_labels()
+    figure.legend(
+        handles, [f"label {name}" for name in names], frameon=False, fontsize=9, ncols=4, loc="outside lower center"
+    )
+    reach = float(np.median([image.get_clim()[1] for image in images]))
+    for image in images:
+        image.set_clim(-reach, reach)
+    bar = figure.colorbar(images[0], ax=axes, shrink=0.8, pad=0.01)
+    bar.set_label("score, dashed at -1 and 1", color=INK, fontsize=9)
+    bar.outline.set_visible(False)
     return figure
 
 

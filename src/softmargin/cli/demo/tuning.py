@@ -11,7 +11,7 @@ from softmargin import MarginClassifier, TunedClassifier
 from softmargin.cli._data import patients
 from softmargin.cli._stage import Section, Stage
 from softmargin.paths import margin_path
-from softmargin.plots import INK, SOFT, class_colour, clean, pyplot
+from softmargin.plots import INK, class_colour, clean, pyplot
 from softmargin.probability import comparative_gkl, cross_entropy
 
 __all__ = ["SECTION"]
@@ -45,27 +45,32 @@ def show(stage: Stage) -> None:
         "criteria",
         _picture(tuned),
         "Each criterion sees the training rows only, wrong labels included; dots are its choices. Dashed: log loss on "
-        "new rows whose labels are wrong as often.",
+        "new rows whose labels are wrong as often. Right: how far each criterion is from it.",
     )
     stage.code(tune)
 
 
 def _picture(tuned: dict[str, TunedClassifier]) -> Any:
     data = patients()
-    figure, ax = pyplot().subplots(figsize=(8, 4.2), layout="constrained")
-    for number, (criterion, model) in enumerate(tuned.items()):
-        table = model.results_.sort_values("C")
-        colour = class_colour(number)
-        ax.plot(table["C"], table[criterion], color=colour, lw=1.7, label=CRITERIA[criterion])
-        ax.plot(model.best_params_["C"], model.best_score_, "o", color=colour, ms=6, mec="white")
     Cs = np.sort(tuned["alo"].results_["C"])
     path = margin_path(data.X, data.y, Cs=Cs, l1_ratio=0.0)
     p = 1 / (1 + np.exp(-path.decision_function(data.X_test)))
     target = np.where(data.y_test == path.classes[1], 0.85, 0.15)
-    ax.plot(Cs, [comparative_gkl(target, column) for column in p.T], color=INK, lw=1.2, ls="--", label="truth")
-    clean(ax).set(xscale="log", xlabel="C", ylabel="log loss")
-    ax.legend(frameon=False, fontsize=8.5)
-    ax.axhline(np.log(2), color=SOFT, lw=0.6)
+    truth = np.array([comparative_gkl(target, column) for column in p.T])
+    figure, (left, right) = pyplot().subplots(1, 2, figsize=(12, 4.2), layout="constrained", sharex=True)
+    for number, (criterion, model) in enumerate(tuned.items()):
+        table = model.results_.sort_values("C")
+        colour, values = class_colour(number), table[criterion].to_numpy()
+        left.plot(table["C"], values, color=colour, lw=1.6, label=CRITERIA[criterion])
+        left.plot(model.best_params_["C"], model.best_score_, "o", color=colour, ms=6, mec="white", zorder=4)
+        right.plot(table["C"], values - np.interp(table["C"], Cs, truth), color=colour, lw=1.6)
+    left.plot(Cs, truth, color=INK, lw=1.3, ls="--", label="on new rows")
+    right.axhline(0, color=INK, lw=1.3, ls="--")
+    shown = Cs > 1e-3  # below, all of them say the same: too little is learnt
+    clean(left).set(xscale="log", xlabel="C", ylabel="log loss")
+    left.set(xlim=(1e-3, Cs[-1] * 1.1), ylim=(truth[shown].min() - 0.03, truth[shown].max() + 0.03))
+    clean(right).set(xlabel="C", ylabel="criterion - log loss on new rows", ylim=(-0.04, 0.04))
+    left.legend(frameon=False, fontsize=8.5, loc="upper center")
     return figure
 
 
