@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from benchmarks._harness import Contest, contest, markdown_table, peer, table
 from softmargin import CompositeLeastSquaresClassifier, MulticategorySVC
 from softmargin.datasets import DataNotFound, load
-from softmargin.losses.multiclass.hinges import multicategory_hinge
+from softmargin.losses.multiclass import multicategory_hinge
 
 _SETS = ("optdigits", "pendigits", "segment", "vehicle", "letter", "usps", "leukemia_golub")
 

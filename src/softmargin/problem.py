@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from softmargin.expansions import Expansion, Response
 from softmargin.losses import Loss, ensure_sound
+from softmargin.losses.multiclass import MulticlassLoss
 from softmargin.penalties import Penalty
 
-__all__ = ["DataTerm", "Problem", "RowTerm"]
+__all__ = ["DataTerm", "MulticlassProblem", "Problem", "RowTerm"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -178,3 +179,22 @@ class Problem:
             tilt=None if self.tilt is None else self.tilt[rows] * times,
             offset=None if self.offset is None else self.offset[rows],
         )
+
+
+@dataclass(frozen=True)
+class MulticlassProblem:
+    """k score functions at once: ``sum_i w_i L(F_i, y_i) + 1/2 sum_j |f_j|^2`` under ``sum_j f_j = 0``.
+
+    ``codes`` number the classes from 0. The intercept is "free", "penalized" (it shares the ridge) or "none".
+    """
+
+    loss: MulticlassLoss
+    expansion: Expansion
+    codes: NDArray[np.intp]
+    weights: Array
+    n_classes: int
+    intercept: str = "free"
+
+    def scores(self, coef: Array) -> Array:
+        """Scores (n, k) without intercept."""
+        return np.column_stack([self.expansion.apply(column) for column in coef.T])

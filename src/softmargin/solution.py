@@ -15,6 +15,8 @@ __all__ = ["Solution"]
 class Solution:
     """A minimiser of problem (P) with its certificate.
 
+    ``coef`` is (p,) and ``intercept`` a number; (p, k) and (k,) for k score functions fitted together.
+
     ``gap`` is a certified optimality measure, relative to the scale of the objective: the duality gap where a dual
     point is at hand, the largest KKT violation otherwise (``certificate`` says which). ``history`` holds the
     objective after each outer step. ``intercept_interval`` is set when every intercept in it is optimal.
@@ -26,7 +28,7 @@ class Solution:
     """
 
     coef: NDArray[np.floating[Any]]
-    intercept: float
+    intercept: Any
     dual: NDArray[np.floating[Any]] | None
     objective: float
     gap: float

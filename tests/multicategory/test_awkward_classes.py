@@ -5,7 +5,7 @@ import pytest
 from sklearn.model_selection import KFold, cross_val_score
 
 from softmargin import CompositeLeastSquaresClassifier, CompositeMarginClassifier, MulticategorySVC
-from softmargin.losses.multiclass.hinges import HINGES
+from softmargin.losses.multiclass import HINGES
 
 pytestmark = pytest.mark.filterwarnings('ignore:method="naive"')
 

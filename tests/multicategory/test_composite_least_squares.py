@@ -14,6 +14,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from reference.multicategory import composite_least_squares
 from softmargin import CompositeLeastSquaresClassifier
+from softmargin.expansions import Kernel, expand
+from softmargin.losses.multiclass import CompositeLeastSquares
 from softmargin.probability._composite import (
     least_squares_probability,
     least_squares_raw,
@@ -22,9 +24,9 @@ from softmargin.probability._composite import (
     project_simplex,
     waterfill,
 )
-from softmargin.solvers.multiclass.least_squares_kernel import solve_kernel
-from softmargin.solvers.multiclass.least_squares_moments import ClassMoments, leave_one_out, solve_moments
-from softmargin.solvers.multiclass.least_squares_spectrum import Spectrum, half_path
+from softmargin.problem import MulticlassProblem
+from softmargin.solvers import solve
+from softmargin.solvers.multiclass import ClassMoments, Spectrum, half_path, leave_one_out
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "multicategory.json").read_text())
 
@@ -158,8 +160,10 @@ def test_both_routes_equal_the_dense_kkt_system(seed, mix, intercept, log_lam):
     k, lam = 4, 10.0**log_lam
     theta = composite_least_squares(X, codes, weight, k, mix, lam, intercept)
     expected = 3 * (X @ theta.T if intercept == "none" else X @ theta[:, 1:].T + theta[:, 0])
-    primal = solve_moments(ClassMoments(X, codes, weight, k, intercept), mix, lam)
-    dual = solve_kernel(X @ X.T, codes, weight, k, mix, lam, intercept)
+    cost, loss = weight / (2 * lam), CompositeLeastSquares(mix)
+    primal = solve(MulticlassProblem(loss, expand(X), codes, cost, k, intercept))
+    linear = expand(X @ X.T, Kernel.resolve("precomputed", X @ X.T, codes))
+    dual = solve(MulticlassProblem(loss, linear, codes, cost, k, intercept))
     scale = np.abs(expected).max()
     np.testing.assert_allclose(X @ primal.coef + primal.intercept, expected, atol=1e-8 * scale)
     if lam >= 1e-4:  # the kernel matrix has rank 3: its inverse loses digits in proportion to 1 / lam

@@ -1,6 +1,7 @@
 """Simultaneous support vector machines: golden optima, certificates, reductions, and scikit-learn's conventions."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from softmargin import MulticategorySVC
-from softmargin.losses.multiclass.hinges import HINGES, fisher_consistent, multicategory_hinge
+from softmargin.losses.multiclass import HINGES, fisher_consistent, multicategory_hinge
 
 FOLDER = Path(__file__).parents[1] / "golden"
 GOLDEN = json.loads((FOLDER / "multicategory.json").read_text())
@@ -238,7 +239,7 @@ def test_naive_machine_warns_once_and_says_what_to_use():
 
 def test_too_few_passes_warn():
     X, y, _ = problem(9, n=100)
-    with pytest.warns(ConvergenceWarning, match="Increase max_iter"):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         MulticategorySVC("crammer_singer", C=100, tol=1e-12, max_iter=3).fit(X, y)
 
 
@@ -294,12 +295,31 @@ def test_bounded_machine_converges_at_costs_seven_orders_apart(kernel, intercept
     assert model.decision_function(20 * X).min() >= -1 - 1e-5
 
 
-def test_interior_steps_and_coordinate_ascent_agree(monkeypatch):
-    X, y, _ = problem(13)
-    model = MulticategorySVC("bounded", C=0.05, tol=1e-6, max_iter=20000, kernel="rbf", penalize_intercept=True)
-    inner = model.fit(X, y).solution_
-    monkeypatch.setattr("softmargin.solvers.multiclass.block_ascent.is_small", lambda *sizes: False)
-    ascent = model.fit(X, y).solution_
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("method", HINGES)
+def test_interior_steps_and_coordinate_ascent_agree(method, kernel, monkeypatch):
+    X, y, weight = problem(13)
+    model = MulticategorySVC(method, C=1.0, tol=1e-6, max_iter=20000, kernel=kernel, penalize_intercept=True)
+    monkeypatch.setattr("softmargin.solvers.multiclass.block_ascent._INTERIOR_WORK", 0.0)
+    ascent = model.fit(X, y, weight).solution_
+    monkeypatch.setattr("softmargin.solvers.multiclass.block_ascent._INTERIOR_WORK", np.inf)
+    monkeypatch.setattr("softmargin.solvers.multiclass.block_ascent._PASSES_PER_CALL", 1)
+    monkeypatch.setattr("softmargin.solvers.multiclass.block_ascent._FEWEST_PASSES", 0.0)
+    monkeypatch.setattr("softmargin.solvers.multiclass.block_ascent._INTERIOR_STEPS", 0)
+    inner = model.fit(X, y, weight).solution_
     assert len(ascent.history) > len(inner.history) == 0
-    assert ascent.gap <= 1e-6
+    assert max(ascent.gap, inner.gap) <= 1e-6
     np.testing.assert_allclose(inner.objective, ascent.objective, rtol=2e-6)
+
+
+@pytest.mark.parametrize("method", HINGES)
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_default_settings_converge(method, C, kernel):
+    for seed, n, k in ((0, 50, 3), (1, 120, 6)):
+        X, y, _ = problem(seed, n=n, k=k)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            solution = MulticategorySVC(method, C=C, kernel=kernel).fit(X, y).solution_
+        assert solution.converged
+        assert 0 <= solution.gap <= 1e-3

@@ -14,9 +14,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from softmargin import CompositeMarginClassifier, TruncatedSoftmaxClassifier, losses
-from softmargin.losses.multiclass.smooth import Composite, Softmax
+from softmargin.expansions import expand
+from softmargin.losses.multiclass import Capped, Composite, Softmax
 from softmargin.probability._composite import margin_probability
-from softmargin.solvers.nonconvex.drop_and_refit import drop_and_refit
+from softmargin.problem import MulticlassProblem
+from softmargin.solvers import solve
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "multicategory.json").read_text())
 LOSSES = [Softmax(), *(Composite(losses.get(g), mix) for g in ("logistic", "exponential") for mix in (0.0, 0.3, 1.0))]
@@ -152,11 +154,12 @@ def test_wrong_labels_lose_trust_and_influence():
 
 def test_a_class_that_would_lose_every_row_keeps_them():
     X, y, _ = problem(7, n=80, k=3)
-    result = drop_and_refit(
-        X, y, np.where(y == 2, 1e-3, 1.0), 3, Softmax(), 0.5, intercept="free", tol=1e-9, max_iter=100
-    )
-    assert result.kept[y == 2].any()
-    assert np.isfinite(result.solution.coef).all()
+    loss = Capped(Softmax(), 0.5)
+    problem_ = MulticlassProblem(loss, expand(X), y, np.where(y == 2, 1e-3, 1.0), 3)
+    solution = solve(problem_, tol=1e-9, max_iter=100)
+    values = Softmax().value(X @ solution.coef + solution.intercept, y)
+    assert loss.kept(values, y)[y == 2].any()
+    assert np.isfinite(solution.coef).all()
 
 
 def test_rows_of_zero_weight_have_no_trust():

@@ -23,6 +23,7 @@ computes all scores afresh and certifies the duality gap.
 
 import numpy as np
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport fabs, INFINITY, isinf
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
@@ -40,6 +41,7 @@ cdef enum:
     LINK_ZERO = 2
 
 cdef int ONE = 1
+cdef double SIGNAL_WORK = 2e7  # multiplications between two looks at pending signals: some hundredths of a second
 
 
 cdef inline double larger(double x, double y) noexcept nogil:
@@ -158,6 +160,10 @@ cdef class _Store:
     cdef int k
     cdef double shift
 
+    cdef double row_work(self):
+        """Multiplications of a read and a move, per class."""
+        return 0
+
     cdef double curvature(self, long i) noexcept nogil:
         return 0
 
@@ -179,6 +185,9 @@ cdef class DenseStore(_Store):
         self.X, self.theta, self.bias, self.offset, self.shift = X, theta, bias, offset, shift
         self.norms = np.einsum("ij,ij->i", X, X) + shift
         self.p, self.k = X.shape[1], theta.shape[1]
+
+    cdef double row_work(self):
+        return 2 * self.p
 
     cdef double curvature(self, long i) noexcept nogil:
         return self.norms[i]
@@ -208,6 +217,9 @@ cdef class SparseStore(_Store):
         self.theta, self.bias, self.offset, self.shift = theta, bias, offset, shift
         self.norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() + shift
         self.k = theta.shape[1]
+
+    cdef double row_work(self):
+        return 2 * <double> len(self.data) / max(len(self.norms), 1)
 
     cdef double curvature(self, long i) noexcept nogil:
         return self.norms[i]
@@ -251,6 +263,9 @@ cdef class GramStore(_Store):
         self.K, self.scores, self.bias, self.offset, self.shift = K, scores, bias, offset, shift
         self.k, self.n = scores.shape[0], scores.shape[1]
 
+    cdef double row_work(self):
+        return self.n
+
     cdef double curvature(self, long i) noexcept nogil:
         return self.K[i, i] + self.shift
 
@@ -279,15 +294,16 @@ cdef class GramStore(_Store):
 
 def ascend(_Store store, int link, tuple bounds, double[::1] cost, int[::1] codes, double[:, ::1] b,
            double[:, ::1] beta, double tol, long max_passes, uint64_t seed):
-    """Passes over the rows until no active block moves by more than ``tol``; returns their number and the last move.
+    """Passes over the rows until no active block moves by more than ``tol``; returns the number of blocks visited.
 
     ``bounds`` is (own_lo, own_hi, other_lo, other_hi, own_lin, other_lin); ``b``, ``beta`` and the store's arrays are
-    changed in place. Scores of rows that left the active set are stale afterwards.
+    changed in place. Scores of rows that left the active set are stale afterwards. Signals are served between blocks.
     """
     cdef Machine machine
     machine.link = link
     (machine.own_lo, machine.own_hi, machine.other_lo, machine.other_hi, machine.own_lin, machine.other_lin) = bounds
-    cdef long n = beta.shape[0], n_active = n, passes = 0, a, i
+    cdef long n = beta.shape[0], n_active = n, passes = 0, visited = 0, a, i
+    cdef long per_signal = 1 + <long> (SIGNAL_WORK / (beta.shape[1] * (store.row_work() + 100)))
     cdef int k = beta.shape[1], j
     cdef double move, worst = INFINITY, q
     cdef uint64_t state = seed * 2654435761u + 88172645463325252u
@@ -300,39 +316,45 @@ def ascend(_Store store, int link, tuple bounds, double[::1] cost, int[::1] code
     cdef double* scores = work
     cdef double* delta = work + k
     cdef double* h = work + 2 * k
-    with nogil:
-        for i in range(n):
-            active[i] = i
-            still[i] = 0
-        while passes < max_passes and n_active > 0:
-            passes += 1
-            worst = 0
-            shuffle(active, n_active, &state)
-            a = 0
-            while a < n_active:
-                i = active[a]
-                q = larger(store.curvature(i), 1e-10)  # a row of zeros without intercept: b goes to its bounds at once
-                store.read(i, scores)
-                move = block(&machine, cost[i], codes[i], k, q, scores, &b[i, 0], &beta[i, 0], delta, h, work + 3 * k,
-                             work + 4 * k)
-                worst = larger(worst, move)
-                if move > 0.1 * tol or (q == 1e-10 and passes == 1):
-                    still[i] = 0
-                    for j in range(k):
-                        b[i, j] = h[j]
-                        beta[i, j] += delta[j]
-                    store.move(i, delta, active, n_active)
-                else:
-                    still[i] += 1
-                    if still[i] >= 2:
-                        n_active -= 1
-                        active[a] = active[n_active]
-                        active[n_active] = i
-                        continue
-                a += 1
-            if worst <= tol:
-                break
-    free(work)
-    free(active)
-    free(still)
-    return passes, (0.0 if worst == INFINITY else worst)
+    try:
+        with nogil:
+            for i in range(n):
+                active[i] = i
+                still[i] = 0
+            while passes < max_passes and n_active > 0:
+                passes += 1
+                worst = 0
+                shuffle(active, n_active, &state)
+                a = 0
+                while a < n_active:
+                    visited += 1
+                    if visited % per_signal == 0:
+                        with gil:
+                            PyErr_CheckSignals()
+                    i = active[a]
+                    q = larger(store.curvature(i), 1e-10)  # a row of zeros without intercept: b goes to its bounds at once
+                    store.read(i, scores)
+                    move = block(&machine, cost[i], codes[i], k, q, scores, &b[i, 0], &beta[i, 0], delta, h, work + 3 * k,
+                                 work + 4 * k)
+                    worst = larger(worst, move)
+                    if move > 0.1 * tol or (q == 1e-10 and passes == 1):
+                        still[i] = 0
+                        for j in range(k):
+                            b[i, j] = h[j]
+                            beta[i, j] += delta[j]
+                        store.move(i, delta, active, n_active)
+                    else:
+                        still[i] += 1
+                        if still[i] >= 2:
+                            n_active -= 1
+                            active[a] = active[n_active]
+                            active[n_active] = i
+                            continue
+                    a += 1
+                if worst <= tol:
+                    break
+    finally:
+        free(work)
+        free(active)
+        free(still)
+    return visited

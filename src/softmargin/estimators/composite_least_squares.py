@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
+from softmargin.losses.multiclass import CompositeLeastSquares
 from softmargin.probability._composite import RESCALINGS, least_squares_probability
-from softmargin.solvers.multiclass.least_squares_kernel import solve_kernel
-from softmargin.solvers.multiclass.least_squares_moments import ClassMoments, solve_moments
-from softmargin.solvers.multiclass.least_squares_spectrum import Spectrum
-from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
+from softmargin.solvers import Solution, solve
+from softmargin.solvers.multiclass import LeastSquaresSystem, prepared_least_squares
 from softmargin.tuning._composite import CRITERIA, tune_composite
 
 __all__ = ["CompositeLeastSquaresClassifier"]
@@ -78,7 +76,7 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         The values used.
     grid_ : CompositeGrid
         The criterion on the whole grid, if anything was "auto".
-    solution_ : SimultaneousSolution
+    solution_ : Solution
         Coefficients on the same scale, objective, and the residual of the stationarity equations.
 
     Examples
@@ -143,40 +141,23 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         if np.ndim(self.Cs) and not (len(self.Cs) and np.all(np.isfinite(self.Cs)) and np.min(self.Cs) > 0):
             raise ValueError(f"Cs must hold positive numbers only; got {self.Cs!r}.")
 
-    def _fit_classes(self, data: TrainingSet) -> SimultaneousSolution:
-        expansion, k = data.shared, len(self.classes_)
-        n, m = expansion.shape
-        m += self._intercept != "none"
-        gram: np.ndarray | None = None
-        if expansion.is_kernel or m > n or (k * m * m > 3 * n * n and self.mix != 0.5):
-            gram = np.asarray(expansion.outer(), dtype=np.float64)
-        features = None if gram is not None else expansion.rows().astype(np.float64, copy=False)
-        moments = None if gram is not None else ClassMoments(features, data.codes, data.weight, k, self._intercept)
-        self.mix_, self.C_ = self._chosen(data, gram, moments)
-        lam = 1 / (2 * self.C_)
-        if moments is not None:
-            return solve_moments(moments, self.mix_, lam)
-        solution = solve_kernel(gram, data.codes, data.weight, k, self.mix_, lam, self._intercept)
-        if not expansion.is_kernel:
-            solution.dual, solution.coef = solution.coef, np.asarray(expansion.rows().T @ solution.coef)
-        return solution
+    def _fit_classes(self, data: TrainingSet) -> Solution:
+        guess = CompositeLeastSquares(0.5 if isinstance(self.mix, str) else self.mix)
+        system = LeastSquaresSystem(self._problem(data, guess, C=1.0))
+        self.mix_, self.C_ = self._chosen(data, system)
+        problem = self._problem(data, CompositeLeastSquares(self.mix_), self.C_)
+        return solve(problem, solver=prepared_least_squares(system, self.C_))
 
-    def _chosen(self, data: TrainingSet, gram: Any, moments: Any) -> tuple[float, float]:
+    def _chosen(self, data: TrainingSet, system: LeastSquaresSystem) -> tuple[float, float]:
         """The mix and ``C`` asked for, or the ones leave-one-out prefers."""
         mix: Any = 0.5 if len(self.classes_) == 2 else self.mix
         if mix != "auto" and self.C != "auto":
             return float(mix), float(self.C)
-        sparse = gram is None and issparse(moments.Z)
-        spectrum = (
-            Spectrum.of_features(moments.Z, data.weight, self._intercept, None if sparse else moments.total)
-            if gram is None
-            else Spectrum.of_kernel(gram, data.weight, self._intercept)
-        )
         mixes = _MIXES if mix == "auto" else np.array([mix], dtype=float)
         Cs = self.Cs if self.C == "auto" else [self.C]
         k = len(self.classes_)
         self.grid_ = tune_composite(
-            spectrum, data.codes, data.weight, data.counts, k, mixes, Cs, self.criterion, self.rescale
+            system.spectrum, data.codes, data.weight, data.counts, k, mixes, Cs, self.criterion, self.rescale
         )
         return self.grid_.best
 

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from softmargin import losses
-from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
 from softmargin.losses import Loss
-from softmargin.losses.multiclass.smooth import Composite
+from softmargin.losses.multiclass import Composite
 from softmargin.probability._composite import margin_probability
-from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
 
 __all__ = ["CompositeMarginClassifier"]
 
@@ -105,8 +103,8 @@ class CompositeMarginClassifier(SmoothSimultaneousClassifier):
             raise ValueError(f"mix must be a number between 0 and 1; got {self.mix!r}.")
         Composite(self._margin_loss(), self.mix)
 
-    def _fit_classes(self, data: TrainingSet) -> SimultaneousSolution:
-        return self._newton(data, Composite(self._margin_loss(), self.mix))
+    def _multiclass_loss(self) -> Composite:
+        return Composite(self._margin_loss(), self.mix)
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:
         return margin_probability(scores, self._margin_loss(), self.mix)

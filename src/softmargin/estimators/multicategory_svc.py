@@ -11,9 +11,9 @@ from sklearn.utils import check_random_state
 from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
 from softmargin.losses import NoLink
-from softmargin.losses.multiclass.hinges import HINGES, fisher_consistent
-from softmargin.solvers.multiclass.block_ascent import solve_hinge
-from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
+from softmargin.losses.multiclass import HINGES, MulticategoryHinge, fisher_consistent
+from softmargin.solvers import Solution, solve
+from softmargin.solvers.multiclass import seeded_ascent
 
 __all__ = ["MulticategorySVC"]
 
@@ -74,7 +74,7 @@ class MulticategorySVC(SimultaneousClassifier):
     dual_coef_, support_ : ndarray
         Only with a kernel: coefficients (k, n_support) and the training rows they belong to.
     intercept_ : ndarray of shape (k,), or (1,) for two classes
-    solution_ : SimultaneousSolution
+    solution_ : Solution
         Objective, certified gap, history.
 
     Examples
@@ -135,7 +135,7 @@ class MulticategorySVC(SimultaneousClassifier):
         if self.max_iter < 1:
             raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
 
-    def _fit_classes(self, data: TrainingSet) -> SimultaneousSolution:
+    def _fit_classes(self, data: TrainingSet) -> Solution:
         k = len(self.classes_)
         if self.method == "naive" and k > 2:
             warnings.warn(
@@ -144,18 +144,9 @@ class MulticategorySVC(SimultaneousClassifier):
                 UserWarning,
                 stacklevel=4,
             )
-        return solve_hinge(
-            data.shared,
-            data.codes,
-            self.C * data.weight,
-            k,
-            method=self.method,
-            mix=self.mix,
-            intercept=self._intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
-        )
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        problem = self._problem(data, MulticategoryHinge(self.method, self.mix))
+        return solve(problem, solver=seeded_ascent(seed), tol=self.tol, max_iter=self.max_iter)
 
     def _require_probability(self) -> None:
         raise NoLink(

@@ -9,9 +9,8 @@ from scipy.special import softmax
 
 from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
-from softmargin.losses.multiclass.smooth import Softmax
-from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
-from softmargin.solvers.nonconvex.drop_and_refit import drop_and_refit
+from softmargin.losses.multiclass import Capped, Softmax
+from softmargin.solvers import Solution
 
 __all__ = ["TruncatedSoftmaxClassifier"]
 
@@ -102,24 +101,17 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         if self.level is not None and not self.level > 0:
             raise ValueError(f"level must be None or a positive number; got {self.level!r}.")
 
-    def _fit_classes(self, data: TrainingSet) -> SimultaneousSolution:
-        k = len(self.classes_)
-        self.level_ = 2 * float(np.log(k)) if self.level is None else float(self.level)
-        Z, basis = self._features(data)
-        fitted = drop_and_refit(
-            Z,
-            data.codes,
-            self.C * data.weight,
-            k,
-            Softmax(),
-            self.level_,
-            intercept=self._intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        self.sample_trust_ = data.expand(fitted.kept.astype(np.float64), 0.0)
-        fitted.solution.coef = basis(fitted.solution.coef)
-        return fitted.solution
+    def _multiclass_loss(self) -> Capped:
+        self.level_ = 2 * float(np.log(len(self.classes_))) if self.level is None else float(self.level)
+        return Capped(Softmax(), self.level_)
+
+    def _fit_classes(self, data: TrainingSet) -> Solution:
+        solution = super()._fit_classes(data)
+        loss = self._multiclass_loss()
+        scores = self._problem(data, loss).scores(solution.coef) + solution.intercept
+        kept = loss.kept(loss.base.value(scores, data.codes), data.codes)
+        self.sample_trust_ = data.expand(kept.astype(np.float64), 0.0)
+        return solution
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores, axis=1)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin._threads import one_blas_thread
-from softmargin.problem import Problem
+from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.conditioning import (
     Shift,
@@ -23,6 +24,7 @@ from softmargin.solvers.conditioning import (
     taken_as_start,
 )
 from softmargin.solvers.engine import Engine
+from softmargin.solvers.multiclass import MULTICLASS_ENGINES
 from softmargin.solvers.nonconvex.inner_solvers import CONVEX_ENGINES
 from softmargin.solvers.nonconvex.majorize_minimise import MAJORIZE
 from softmargin.solvers.ridge.newton_by_passes import NEWTON_BY_PASSES
@@ -33,7 +35,7 @@ ENGINES: tuple[Engine, ...] = (*CONVEX_ENGINES, MAJORIZE, NEWTON_BY_PASSES)
 
 
 def solve(
-    problem: Problem,
+    problem: Any,
     start: Solution | None = None,
     *,
     solver: str | Engine = "auto",
@@ -41,17 +43,19 @@ def solve(
     max_iter: int = 1000,
     verbose: int = 0,
 ) -> Solution:
-    """Minimise ``problem`` to a certified relative gap of ``tol``.
+    """Minimise a ``Problem`` or ``MulticlassProblem`` to a certified relative gap of ``tol``.
 
     ``start`` is the solution of a nearby problem of the same rows; what does not fit this one is set aside. A result
     whose gap stays above ``tol`` is returned with ``converged=False`` and a ConvergenceWarning. ``solver`` is "auto", a
     name, or an engine made elsewhere.
     """
     engine = _choose(problem, solver)
-    start = taken_as_start(start, problem)
+    several = isinstance(problem, MulticlassProblem)  # its solvers centre and check the rows themselves
+    start = start if several else taken_as_start(start, problem)
     with one_blas_thread(*problem.expansion.shape), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        check_scale(problem)
-        shift = Shift.of(problem)
+        if not several:
+            check_scale(problem)
+        shift = None if several else Shift.of(problem)
         try:
             if shift is None:
                 solution = engine.run(problem, start, tol, max_iter, verbose)
@@ -88,23 +92,30 @@ def _warn(engine: Engine, solution: Solution, tol: float) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 
-def _choose(problem: Problem, solver: str | Engine) -> Engine:
-    named = {engine.name: engine for engine in ENGINES}
+def _choose(problem: Any, solver: str | Engine) -> Engine:
+    engines = MULTICLASS_ENGINES if isinstance(problem, MulticlassProblem) else ENGINES
+    named = {engine.name: engine for engine in engines}
     if isinstance(solver, Engine):
         named, solver = named | {solver.name: solver}, solver.name
     if solver == "auto":
-        for engine in ENGINES:
+        for engine in engines:
             if engine.fits(problem):
                 return engine
-        wants = "; ".join(f"{engine.name} needs {engine.needs}" for engine in ENGINES)
+        wants = "; ".join(f"{engine.name} needs {engine.needs}" for engine in engines)
         where = "" if problem.expansion.is_resident else " on rows outside memory"
-        raise ValueError(f"No solver accepts {problem.loss!r} with {problem.penalty!r}{where}: {wants}.")
+        raise ValueError(f"No solver accepts {_described(problem)}{where}: {wants}.")
     if solver not in named:
         raise ValueError(f"solver must be 'auto' or one of {sorted(named)}; got {solver!r}.")
     engine = named[solver]
     if not engine.fits(problem):
         raise ValueError(
-            f"solver={solver!r} needs {engine.needs}; got {problem.loss!r} with {problem.penalty!r}. "
+            f"solver={solver!r} needs {engine.needs}; got {_described(problem)}. "
             "Use solver='auto' or change the problem."
         )
     return engine
+
+
+def _described(problem: Any) -> str:
+    if isinstance(problem, MulticlassProblem):
+        return f"{problem.loss!r} of {problem.n_classes} classes"
+    return f"{problem.loss!r} with {problem.penalty!r}"

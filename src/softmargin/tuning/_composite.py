@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.probability._composite import least_squares_probability
-from softmargin.solvers.multiclass.least_squares_moments import ClassMoments, LeaveOneOut, leave_one_out
-from softmargin.solvers.multiclass.least_squares_spectrum import Spectrum, half_path
+from softmargin.solvers.multiclass import ClassMoments, LeaveOneOut, Spectrum, half_path, leave_one_out
 
 __all__ = ["CRITERIA", "CompositeGrid", "tune_composite"]
 

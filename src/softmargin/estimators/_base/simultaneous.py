@@ -7,21 +7,18 @@ score of ``classes_[1]`` is kept then, as scikit-learn expects.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.fitted_score import FittedScore, Scored
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.expansions import Expansion, expand
-from softmargin.losses.multiclass.smooth import SimultaneousLoss
+from softmargin.losses.multiclass import MulticlassLoss
 from softmargin.probability import couple, two_columns
-from softmargin.solvers.multiclass.newton import solve_smooth, spectral_features
-from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
+from softmargin.problem import MulticlassProblem
+from softmargin.solvers import Solution, solve
 
 __all__ = ["SimultaneousClassifier", "SmoothSimultaneousClassifier"]
 
@@ -29,9 +26,14 @@ __all__ = ["SimultaneousClassifier", "SmoothSimultaneousClassifier"]
 class SimultaneousClassifier(Scored, ClassifierBase):
     """Everything between a simultaneous solver and a scikit-learn classifier."""
 
-    def _fit_classes(self, data: TrainingSet) -> SimultaneousSolution:
+    def _fit_classes(self, data: TrainingSet) -> Solution:
         """Fit all classes; ``data.shared`` is the expansion."""
         raise NotImplementedError
+
+    def _problem(self, data: TrainingSet, loss: MulticlassLoss, C: float | None = None) -> MulticlassProblem:
+        """The instance of the problem that the parameters and the data make."""
+        weights = (self.C if C is None else C) * data.weight
+        return MulticlassProblem(loss, data.shared, data.codes, weights, len(self.classes_), self._intercept)
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities (n, k) from scores (n, k)."""
@@ -60,13 +62,6 @@ class SimultaneousClassifier(Scored, ClassifierBase):
 
     def _fit_many(self, data: TrainingSet) -> None:
         solution = self._fit_classes(data)
-        if not solution.converged:
-            warnings.warn(
-                f"{type(self).__name__} stopped after max_iter={self.max_iter} passes with {solution.certificate} "
-                f"{solution.gap:.2g} > tol={self.tol:g}. Increase max_iter, lower C, or scale the features.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
         self.solution_, self.n_iter_ = solution, solution.n_iter
         columns = slice(1, 2) if len(self.classes_) == 2 else slice(None)
         self._score_ = FittedScore.of(data, solution.coef[:, columns], solution.intercept[columns])
@@ -95,30 +90,9 @@ class SmoothSimultaneousClassifier(SimultaneousClassifier):
         if self.max_iter < 1:
             raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
 
-    def _features(self, data: TrainingSet) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
-        """Features of the training rows, and the map from their coefficients to those of the expansion."""
-        expansion = data.shared
-        if expansion.is_kernel:
-            Z, basis = spectral_features(expansion.outer())
-            return Z, lambda coef: basis @ coef
-        n, p = expansion.shape
-        if p > n and not expansion.is_sparse:  # coefficients lie in the span of the rows
-            X = expansion.rows().astype(np.float64, copy=False)
-            Z, basis = spectral_features(expansion.outer())
-            return Z, lambda coef: X.T @ (basis @ coef)
-        return expansion.rows().astype(np.float64, copy=False), lambda coef: coef
+    def _multiclass_loss(self) -> MulticlassLoss:
+        """The loss that the parameters make."""
+        raise NotImplementedError
 
-    def _newton(self, data: TrainingSet, loss: SimultaneousLoss) -> SimultaneousSolution:
-        Z, basis = self._features(data)
-        solution = solve_smooth(
-            Z,
-            data.codes,
-            self.C * data.weight,
-            len(self.classes_),
-            loss,
-            intercept=self._intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        solution.coef = basis(solution.coef)
-        return solution
+    def _fit_classes(self, data: TrainingSet) -> Solution:
+        return solve(self._problem(data, self._multiclass_loss()), tol=self.tol, max_iter=self.max_iter)

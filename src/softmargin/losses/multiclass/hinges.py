@@ -14,6 +14,7 @@ name                 loss                                                     Fi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,21 @@ from numpy.typing import NDArray
 
 from softmargin.losses._base import Array
 
-__all__ = ["HINGES", "fisher_consistent", "multicategory_hinge"]
+__all__ = ["HINGES", "MulticategoryHinge", "fisher_consistent", "multicategory_hinge"]
 
 HINGES = ("naive", "weston_watkins", "crammer_singer", "lee_lin_wahba", "reinforced", "bounded")
+
+
+@dataclass(frozen=True)
+class MulticategoryHinge:
+    """One of the losses above; ``mix`` is read by "reinforced" alone."""
+
+    method: str = "reinforced"
+    mix: float = 0.5
+
+    def value(self, F: Array, codes: NDArray[np.integer[Any]]) -> Array:
+        """The loss of each row."""
+        return multicategory_hinge(self.method, F, codes, self.mix)
 
 
 def multicategory_hinge(name: str, F: Array, codes: NDArray[np.integer[Any]], mix: float = 0.5) -> Array:

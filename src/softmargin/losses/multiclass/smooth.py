@@ -18,15 +18,19 @@ from scipy.special import logsumexp, softmax
 
 from softmargin.losses._base import Array, Loss
 
-__all__ = ["Composite", "SimultaneousLoss", "Softmax"]
+__all__ = ["Composite", "MulticlassLoss", "SmoothMulticlassLoss", "Softmax"]
 
 Codes = NDArray[np.integer[Any]]
 
 
-class SimultaneousLoss(Protocol):
-    """What the Newton solver asks of a loss of k scores."""
+class MulticlassLoss(Protocol):
+    """A loss of k scores."""
 
     def value(self, F: Array, codes: Codes) -> Array: ...
+
+
+class SmoothMulticlassLoss(MulticlassLoss, Protocol):
+    """What Newton's method asks of a loss of k scores."""
 
     def slope(self, F: Array, codes: Codes) -> Array: ...
 

@@ -7,13 +7,17 @@ stop: after each call of the kernel all scores are computed afresh and the solve
     gap = (P - D) / max(P, D, 1e-12 cost) <= tol.
 
 A problem so small that precision costs nothing is carried on until blocks hardly move: repeated rows and weighted rows
-then give the same scores.
+then give the same scores. Passes count by the blocks they visit, in units of all rows.
 
-A free intercept makes ``sum_i beta_ij = 0`` a constraint for each class. Features or kernel are centred, which it
-undoes, and it is reached by the proximal point method: ``K + shift`` penalises only the distance of ``b`` from its last
-value, ``b <- b + shift * sum_i beta_i``; the gap then adds what the remaining imbalance could be worth,
+A free intercept makes ``sum_i beta_ij = 0`` a constraint for each class. Rows are centred, which it undoes, and it is
+reached by the proximal point method: ``K + shift`` penalises only the distance of ``b`` from its last value,
+``b <- b + shift * sum_i beta_i``; the gap then adds what the remaining imbalance could be worth,
 ``|sum_i beta_ij| (1 + |b_j|)``. The bounded machine's scores are made feasible, ``f / max(1, -min f)``, before its
-primal value is taken; while its Newton systems are small it is solved by interior steps instead.
+primal value is taken.
+
+Where costs are large and multipliers must cancel, passes gain little. If the Newton systems of the interior point
+method are small, it takes over once passes have cost as much as it would (the bounded machine, whose multipliers have
+no bounds, starts with it).
 """
 
 from __future__ import annotations
@@ -26,10 +30,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softmargin._compiled import multicategory as kernel  # type: ignore[attr-defined]
-from softmargin.losses.multiclass.hinges import multicategory_hinge
-from softmargin.solvers.multiclass.bounded_interior import bounded_multipliers, is_small
+from softmargin.losses.multiclass import MulticategoryHinge
+from softmargin.problem import MulticlassProblem
+from softmargin.solution import Solution
+from softmargin.solvers.multiclass.design import Design
+from softmargin.solvers.multiclass.interior_point import HingeProgram, follow_central_path, step_work
 from softmargin.solvers.multiclass.newton import spectral_features
-from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
 
 __all__ = ["solve_hinge"]
 
@@ -38,6 +44,10 @@ Array = NDArray[np.floating[Any]]
 _PASSES_PER_CALL = 50
 _FREE_WORK = 3e7  # operations that take some hundredths of a second
 _SMALLEST_MOVE = 1e-13
+_FEW_ROWS = 5000  # a pass over fewer rows counts as one over so many
+_FEWEST_PASSES = 100.0  # before the interior point method may take over
+_INTERIOR_STEPS = 30  # of the interior point method, as a rule
+_INTERIOR_WORK = 1e9  # multiplications per step that still take a fraction of a second
 
 
 class _Machine(NamedTuple):
@@ -47,189 +57,190 @@ class _Machine(NamedTuple):
     bounds: tuple[float, float, float, float]
     linear: tuple[float, float]
 
-
-def _machine(method: str, k: int, mix: float) -> _Machine:
-    inf = math.inf
-    if method == "naive":
-        return _Machine(kernel.CENTER, (0, 1, 0, 0), (1, 0))
-    if method == "weston_watkins":
-        return _Machine(kernel.OWN, (0, 0, -1, 0), (0, -1))
-    if method == "crammer_singer":
-        return _Machine(kernel.ZERO, (-inf, 1, -inf, 0), (1, 0))
-    if method == "bounded":
-        return _Machine(kernel.CENTER, (1, inf, 0, inf), (-1, -1))
-    own = 0.0 if method == "lee_lin_wahba" else mix
-    return _Machine(kernel.CENTER, (0, own, own - 1, 0), (k - 1, -1))
+    @classmethod
+    def of(cls, loss: MulticategoryHinge, k: int) -> _Machine:
+        inf = math.inf
+        if loss.method == "naive":
+            return cls(kernel.CENTER, (0, 1, 0, 0), (1, 0))
+        if loss.method == "weston_watkins":
+            return cls(kernel.OWN, (0, 0, -1, 0), (0, -1))
+        if loss.method == "crammer_singer":
+            return cls(kernel.ZERO, (-inf, 1, -inf, 0), (1, 0))
+        if loss.method == "bounded":
+            return cls(kernel.CENTER, (1, inf, 0, inf), (-1, -1))
+        own = 0.0 if loss.method == "lee_lin_wahba" else loss.mix
+        return cls(kernel.CENTER, (0, own, own - 1, 0), (k - 1, -1))
 
 
 class _Ascent:
     """One machine on one training set, with everything a warm start needs."""
 
-    def __init__(
-        self, expansion: Any, codes: NDArray[np.intp], cost: Array, k: int, method: str, mix: float, shift: float
-    ) -> None:
-        self.method, self.mix, self.k, self.shift = method, mix, k, shift
-        self.machine = _machine(method, k, mix)
-        self.codes = codes.astype(np.int32)
-        self.cost = np.ascontiguousarray(cost, dtype=np.float64)
-        n = len(codes)
-        self.b = np.zeros((n, k))
-        self.beta: Array = np.zeros((n, k))
-        self.offset: Array = np.zeros(k)
-        if method == "bounded":  # the smallest feasible b: own class at its cost
-            self.b[np.arange(n), codes] = cost
-            self.beta = self.b - self.b.mean(axis=1, keepdims=True)
-        self.K: Any = np.ascontiguousarray(expansion.outer(), dtype=np.float64) if expansion.is_kernel else None
-        self.X: Any = None if expansion.is_kernel else _rows(expansion.rows())
-        self.center: Array = np.zeros(0)
+    def __init__(self, problem: MulticlassProblem) -> None:
+        assert isinstance(problem.loss, MulticategoryHinge)
+        self.loss, self.k, self.free = problem.loss, problem.n_classes, problem.intercept == "free"
+        self.design = Design.of(problem)
+        self.machine = _Machine.of(problem.loss, self.k)
+        self.codes = problem.codes.astype(np.int32)
+        self.cost = np.ascontiguousarray(problem.weights, dtype=np.float64)
+        self.shift = self._first_shift(problem.intercept)
+        n = len(self.codes)
+        self.b: Array = np.zeros((n, self.k))
+        if problem.loss.method == "bounded":  # the smallest feasible b: own class at its cost
+            self.b[np.arange(n), self.codes] = self.cost
+        self.offset: Array = np.zeros(self.k)
+        self.beta = self.linked()
         self.theta: Array = self.beta
         self.refresh()
 
+    def _first_shift(self, intercept: str) -> float:
+        """One if the intercept is penalised; the mean square of the rows starts the proximal point method."""
+        if intercept != "free":
+            return 1.0 if intercept == "penalized" else 0.0
+        Z, K = self.design.Z, self.design.K
+        if K is not None:
+            mean_square = float(np.trace(K)) / len(K)
+        else:
+            mean_square = float((Z.data**2).sum() if sparse.issparse(Z) else np.einsum("ij,ij->", Z, Z)) / Z.shape[0]
+        return mean_square if mean_square > 0 else 1.0
+
+    def linked(self) -> Array:
+        """``beta`` of the multipliers ``b``."""
+        if self.machine.link == kernel.CENTER:
+            return self.b - self.b.mean(axis=1, keepdims=True)
+        beta = self.b.copy()
+        if self.machine.link == kernel.OWN:
+            rows = np.arange(len(beta))
+            beta[rows, self.codes] = 0
+            beta[rows, self.codes] = -beta.sum(axis=1)
+        return beta
+
     def refresh(self) -> None:
         """All scores without intercept, and the sums of ``beta``, from scratch."""
-        if self.X is None:
+        if self.design.K is not None:
             self.theta = self.beta
-            self.plain = self.K @ self.beta
+            self.plain = self.design.K @ self.beta
         else:
-            self.theta = np.ascontiguousarray(self.X.T @ self.beta)
-            self.plain = np.asarray(self.X @ self.theta)
+            self.theta = np.ascontiguousarray(self.design.Z.T @ self.beta)
+            self.plain = np.asarray(self.design.Z @ self.theta)
         self.total = self.beta.sum(axis=0)
-
-    def free_intercept(self) -> None:
-        """Centre features or kernel, which a free intercept undoes, and start the proximal point method."""
-        if self.K is not None:
-            self.center = self.K.mean(axis=0)
-            self.K = self.K - self.center - (self.center - self.center.mean())[:, None]
-            mean_square = float(np.trace(self.K)) / len(self.K)
-        elif sparse.issparse(self.X):
-            mean_square = float(self.X.multiply(self.X).sum()) / self.X.shape[0]
-        else:
-            self.center = self.X.mean(axis=0)
-            self.X = self.X - self.center
-            mean_square = float(np.square(self.X).sum()) / len(self.X)
-        self.shift = mean_square if mean_square > 0 else 1.0
-        self.refresh()
-
-    def solution(self) -> tuple[Array, Array]:
-        """Coefficients and intercepts in terms of the features or kernel columns as given."""
-        b = self.intercept
-        if self.K is not None:
-            coef = self.beta
-            if len(self.center):
-                coef = coef - coef.mean(axis=0)
-                b = b - self.center @ coef
-        else:
-            coef = self.theta
-            if len(self.center):
-                b = b - self.center @ coef
-        return np.array(coef), b - b.mean()
 
     @property
     def intercept(self) -> Array:
         return self.offset + self.shift * self.total
 
-    def run(self, tol: float, passes: int, seed: int) -> int:
-        """Ascend until blocks move by less than ``tol``; scores are fresh afterwards."""
-        if self.X is None:
+    def run(self, tol: float, passes: int, seed: int) -> float:
+        """Ascend until blocks move by less than ``tol``; scores are fresh afterwards. Returns the passes made."""
+        if self.design.K is not None:
             store: Any = kernel.GramStore(
-                self.K, np.ascontiguousarray(self.plain.T), self.total, self.offset, self.shift
+                self.design.K, np.ascontiguousarray(self.plain.T), self.total, self.offset, self.shift
             )
         else:
-            make = kernel.SparseStore if sparse.issparse(self.X) else kernel.DenseStore
-            store = make(self.X, self.theta, self.total, self.offset, self.shift)
+            make = kernel.SparseStore if sparse.issparse(self.design.Z) else kernel.DenseStore
+            store = make(self.design.Z, self.theta, self.total, self.offset, self.shift)
         link, bounds, linear = self.machine
-        used, _ = kernel.ascend(
+        visited = kernel.ascend(
             store, link, (*bounds, *linear), self.cost, self.codes, self.b, self.beta, tol, passes, seed
         )
         self.refresh()
-        return int(used)
+        return float(visited) / len(self.b)
 
-    def measure(self, free: bool) -> tuple[float, float]:
+    def measure(self) -> tuple[float, float]:
         """The primal value and the certified gap, both absolute."""
         F = self.plain + self.intercept
         norm = float(np.sum(self.plain * self.beta))
-        square = 0.5 * norm + (0.0 if free else 0.5 * self.shift * float(self.total @ self.total))
-        scale = max(1.0, float(-F.min())) if self.method == "bounded" else 1.0
-        losses = multicategory_hinge(self.method, F / scale, self.codes, self.mix)
-        primal = square / scale**2 + float(self.cost @ losses)
+        square = 0.5 * norm + (0.0 if self.free else 0.5 * self.shift * float(self.total @ self.total))
+        bounded = self.loss.method == "bounded"
+        scale = max(1.0, float(-F.min())) if bounded else 1.0
+        primal = square / scale**2 + float(self.cost @ self.loss.value(F / scale, self.codes))
         own, other = self.machine.linear
-        rows = np.arange(len(self.b))
-        own_b = self.b[rows, self.codes]
-        dual = own * float(own_b.sum()) + other * float(self.b.sum() - own_b.sum()) - square
-        if self.method == "bounded":
+        own_b = float(self.b[np.arange(len(self.b)), self.codes].sum())
+        dual = own * own_b + other * (float(self.b.sum()) - own_b) - square
+        if bounded:
             dual += float(self.cost.sum())
         gap = primal - dual
-        if free:
+        if self.free:
             gap = abs(gap) + float(np.abs(self.total) @ (1 + np.abs(self.intercept)))
         return primal, gap
 
+    def relative(self, primal: float, gap: float) -> float:
+        return gap / max(abs(primal), 1e-12 * float(self.cost.sum()))
+
 
 def solve_hinge(
-    expansion: Any,
-    codes: NDArray[np.intp],
-    cost: Array,
-    n_classes: int,
-    *,
-    method: str,
-    mix: float,
-    intercept: str,
-    tol: float,
-    max_iter: int,
-    seed: int = 0,
-) -> SimultaneousSolution:
-    """Fit ``sum_i cost_i loss(f(x_i), y_i) + 1/2 sum_j |f_j|^2`` with the named multicategory hinge loss."""
-    free = intercept == "free"
-    ascent = _Ascent(expansion, codes, cost, n_classes, method, mix, 1.0 if intercept == "penalized" else 0.0)
-    if free:
-        ascent.free_intercept()
-    width = len(codes) if ascent.X is None else ascent.X.shape[1]
-    if method == "bounded" and is_small(len(codes), width, n_classes):
-        return _interior(ascent, intercept, tol, max_iter)
-    free_passes = _FREE_WORK / (len(codes) * n_classes * (width + 10))
-    move, used, history = 0.1, 0, []
+    problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int, seed: int = 0
+) -> Solution:
+    """Fit ``sum_i w_i loss(F_i, y_i) + 1/2 sum_j |f_j|^2`` with a multicategory hinge loss; starts are not used."""
+    ascent = _Ascent(problem)
+    n, m = ascent.design.shape
+    pass_work = 3.0 * n * ascent.k * (m + 10)
+    interior_work = step_work(n, m, ascent.k, ascent.loss.method)
+    patience, budget = math.inf, max_iter * max(1.0, _FEW_ROWS / n)
+    if interior_work <= _INTERIOR_WORK:
+        if ascent.loss.method == "bounded":
+            return _interior(ascent, problem.intercept, tol, max_iter)
+        patience = max(_FEWEST_PASSES, _INTERIOR_STEPS * interior_work / pass_work)
+    move, used, history = 0.1, 0.0, []
     while True:
-        used += ascent.run(move, min(_PASSES_PER_CALL, max_iter - used), seed + used)
-        primal, gap = ascent.measure(free)
-        relative = gap / max(abs(primal), 1e-12 * float(cost.sum()))
+        used += ascent.run(move, _PASSES_PER_CALL, seed + int(used))
+        primal, gap = ascent.measure()
+        relative = ascent.relative(primal, gap)
         history.append(primal)
-        if used >= max_iter or (relative <= tol and (used >= free_passes or move <= _SMALLEST_MOVE)):
+        if relative <= tol and (used * pass_work >= _FREE_WORK or move <= _SMALLEST_MOVE):
             break
-        if free:
+        if used >= patience and not relative <= tol:
+            return _interior(ascent, problem.intercept, tol, max_iter)
+        if used >= budget:
+            break
+        if ascent.free:
             ascent.offset = ascent.intercept
         move = max(0.3 * move, _SMALLEST_MOVE)
-    coef, b = ascent.solution()
-    return SimultaneousSolution(
-        coef, b, primal, relative, used, relative <= tol, "relative duality gap", ascent.b, history
-    )
+    coef, b = ascent.design.original(ascent.theta, ascent.intercept)
+    return _solution(ascent, (coef, b), primal, relative, math.ceil(used), tol, history)
 
 
-def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> SimultaneousSolution:
-    """The bounded machine by interior steps, certified like every other."""
-    features: Any = ascent.X if ascent.K is None else spectral_features(ascent.K)[0]
-    Z = features.toarray() if sparse.issparse(features) else features
-    multipliers, theta, used = bounded_multipliers(Z, ascent.codes, ascent.cost, ascent.k, intercept, max_iter)
-    ascent.b += multipliers
-    ascent.beta = ascent.b - ascent.b.mean(axis=1, keepdims=True)
+def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Solution:
+    """The machine by interior steps, certified like every other."""
+    design, basis = ascent.design, None
+    if design.K is None:
+        Z = design.Z.toarray() if sparse.issparse(design.Z) else design.Z
+    else:
+        Z, basis = spectral_features(design.K)
+    program = HingeProgram.of(ascent.loss, ascent.codes, ascent.cost, ascent.k)
+    found = follow_central_path(Z, program, intercept, max_iter)
+    ascent.b = program.dual(found.multipliers)
+    ascent.beta = ascent.linked()
     if intercept == "free":
-        ascent.shift, ascent.offset = 0.0, theta[0]
+        ascent.shift, ascent.offset = 0.0, found.theta[0]
     ascent.refresh()
-    primal, gap = ascent.measure(intercept == "free")
-    if ascent.X is not None:  # feasible weights: recovered from large multipliers they would inherit their rounding
-        bound = primal - gap
-        ascent.theta, ascent.offset, ascent.shift = theta[1:], theta[0], 0.0
-        own = np.asarray(ascent.X @ theta[1:] + theta[0])[np.arange(len(ascent.codes)), ascent.codes]
-        square = float(np.sum(theta[1:] ** 2)) + (float(theta[0] @ theta[0]) if intercept == "penalized" else 0.0)
-        primal = 0.5 * square - float(ascent.cost @ own)
-        gap = primal - bound
-    relative = gap / max(abs(primal), 1e-12 * float(ascent.cost.sum()))
-    coef, b = ascent.solution()
-    return SimultaneousSolution(coef, b, primal, relative, used, relative <= tol, "relative duality gap", ascent.b)
+    primal, gap = ascent.measure()
+    bound = primal - gap
+    F = Z @ found.theta[1:] + found.theta[0]
+    if ascent.loss.method != "bounded" or F.min() >= -1 - 1e-9:
+        # weights recovered from large multipliers inherit their rounding: those of the central path may be better
+        square = float(np.sum(found.theta[1:] ** 2))
+        square += float(found.theta[0] @ found.theta[0]) if intercept == "penalized" else 0.0
+        direct = 0.5 * square + float(ascent.cost @ ascent.loss.value(F, ascent.codes))
+        if direct < primal:
+            primal, coef = direct, found.theta[1:] if basis is None else basis @ found.theta[1:]
+            gap = primal - bound
+            relative = ascent.relative(primal, gap)
+            point = design.original(coef, found.theta[0])
+            return _solution(ascent, point, primal, relative, found.n_iter, tol, [])
+    point = design.original(ascent.theta, ascent.intercept)
+    return _solution(ascent, point, primal, ascent.relative(primal, gap), found.n_iter, tol, [])
 
 
-def _rows(X: Any) -> Any:
-    """Rows the kernel can read: float64, dense in C order or CSR with 32-bit indices."""
-    if not sparse.issparse(X):
-        return np.ascontiguousarray(X, dtype=np.float64)
-    rows = sparse.csr_array(X, dtype=np.float64)
-    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
-    return rows
+def _solution(
+    ascent: _Ascent, point: tuple[Array, Array], primal: float, relative: float, used: int, tol: float, history: Any
+) -> Solution:
+    return Solution(
+        point[0],
+        point[1],
+        ascent.b,
+        primal,
+        abs(relative),
+        used,
+        relative <= tol,
+        certificate="duality gap",
+        history=history,
+    )

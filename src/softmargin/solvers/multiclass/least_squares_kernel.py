@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
+from softmargin.problem import MulticlassProblem
+from softmargin.solvers.multiclass.cholesky import shifted_cholesky
 
 __all__ = ["solve_kernel"]
 
@@ -38,27 +39,24 @@ _REFINEMENTS = 3
 _BLOCK = 256
 
 
-def solve_kernel(
-    K: Array, codes: NDArray[np.intp], weight: Array, n_classes: int, mix: float, lam: float, intercept: str
-) -> SimultaneousSolution:
-    """Fit at one ``(mix, lam)``; ``coef`` holds kernel coefficients (n, k) on the f scale."""
-    k = n_classes
+def solve_kernel(K: Array, problem: MulticlassProblem, mix: float, lam: float) -> tuple[Array, Array]:
+    """Kernel coefficients (n, k) and intercepts at one ``(mix, lam)``, on the f scale."""
+    k, codes, weight = problem.n_classes, problem.codes, problem.weights
     order = np.argsort(codes, kind="stable")
     d = np.sqrt(weight[order])
     K = np.asarray(K[order].take(order, axis=1), dtype=np.float64)
-    if intercept == "penalized":
+    if problem.intercept == "penalized":
         K += 1
     if np.any(d != 1):
         K *= d
         K *= d[:, None]
     system = _Blocks(K, codes[order], d, k, mix, lam)
-    free = intercept == "free"
-    a, b, v = system.solve_half(free) if mix == 0.5 else system.solve(free)
-    residual, objective = system.measure(a, b, v)
+    free = problem.intercept == "free"
+    a, b = system.solve_half(free) if mix == 0.5 else system.solve(free)
     coef = np.empty_like(a)
     coef[order] = (k - 1) * a * d[:, None]
-    b = (k - 1) * (coef.sum(axis=0) / (k - 1) if intercept == "penalized" else b)
-    return SimultaneousSolution(coef, b, (k - 1) ** 2 * objective / (2 * lam), residual)
+    coef -= coef.mean(axis=1, keepdims=True)
+    return coef, coef.sum(axis=0) if problem.intercept == "penalized" else (k - 1) * b
 
 
 @dataclass
@@ -90,7 +88,7 @@ def _resolvent(K: Array, mix: float, lam: float) -> tuple[_Affine, _Affine]:
         return _Affine(1 / lam, 0.0, K), _Affine(0.0, 1 / lam, K)
     A = (1 - mix) * K
     A[np.diag_indices_from(A)] += lam
-    lower, _ = linalg.lapack.dpotri(_factor(A), lower=1, overwrite_c=1)
+    lower, _ = linalg.lapack.dpotri(shifted_cholesky(A), lower=1, overwrite_c=1)
     R = lower.T  # C order, upper triangle filled
     for first in range(0, len(R), _BLOCK):  # block by block: a transpose at large strides is slow
         last = first + _BLOCK
@@ -98,15 +96,6 @@ def _resolvent(K: Array, mix: float, lam: float) -> tuple[_Affine, _Affine]:
         corner = R[first:last, first:last]
         corner[:] = np.triu(corner) + np.triu(corner, 1).T
     return _Affine(0.0, 1.0, R), _Affine(1 / (1 - mix), -lam / (1 - mix), R)
-
-
-def _factor(M: Array) -> Array:
-    """The lower Cholesky factor of a symmetric matrix in C order, which is overwritten."""
-    potrf = linalg.lapack.spotrf if M.dtype == np.float32 else linalg.lapack.dpotrf
-    factor, singular = potrf(M.T, lower=1, overwrite_a=1, clean=0)
-    if singular:
-        raise np.linalg.LinAlgError("The kernel matrix is not positive semidefinite to working precision; lower C.")
-    return factor
 
 
 class _Blocks:
@@ -133,23 +122,23 @@ class _Blocks:
         products[np.arange(len(vector)), self.codes] += matrix.constant * vector
         return products
 
-    def solve_half(self, free: bool) -> tuple[Array, Array, Array]:
+    def solve_half(self, free: bool) -> tuple[Array, Array]:
         A = 0.5 * self.K
         A[np.diag_indices_from(A)] += self.lam
         right = self.columns(self.own * self.d) + (self.common * self.d)[:, None]
-        factor = linalg.cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
+        factor = (shifted_cholesky(A), True)
         q = linalg.cho_solve(factor, right, check_finite=False)
         b = np.zeros(self.k)
         if free:
             p = linalg.cho_solve(factor, 0.5 * self.d, check_finite=False)
             b = self.d @ q / (self.d @ p)
             q -= np.outer(p, b)
-        return q, b, np.zeros(len(q))
+        return q, b
 
-    def solve(self, free: bool) -> tuple[Array, Array, Array]:
+    def solve(self, free: bool) -> tuple[Array, Array]:
         R, H = _resolvent(self.K, self.mix, self.lam)
         own = [H.block(part) for part in self.parts]  # H_jj
-        factors = [_factor(self.c * H_jj + np.eye(len(H_jj))) for H_jj in own]
+        factors = [shifted_cholesky(self.c * H_jj + np.eye(len(H_jj))) for H_jj in own]
 
         def inverse_blocks(x: Array) -> Array:
             """``B^-1 x``."""
@@ -196,7 +185,7 @@ class _Blocks:
         a = self.by_class(R, x) + (R @ (self.common * self.d + v))[:, None]
         if free:
             a -= alpha * np.outer(Rd, b)
-        return a, b, v
+        return a, b
 
     def _coupling(self, H: _Affine, own: list[Array]) -> Callable[[Array], Array]:
         """``N^-1`` as a function, to single precision where that is enough to refine from."""
@@ -205,7 +194,7 @@ class _Blocks:
         N = H.scaled(-self.c, self.k, np.float32 if single else np.float64)
         for H_jj, part in zip(own, self.parts, strict=True):
             N[part, part] += self.k * self.c * H_jj
-        factor = _factor(N)
+        factor = shifted_cholesky(N)
         solve = linalg.lapack.spotrs if single else linalg.lapack.dpotrs
         return lambda x: solve(factor, x, lower=1)[0]
 
@@ -217,15 +206,3 @@ class _Blocks:
         k, edge = self.k, np.ones((self.k, 1)) * np.abs(M).max()
         bordered = np.block([[M, edge], [edge.T, np.zeros((1, 1))]])
         return np.linalg.solve(bordered, np.r_[right, 0.0])[:k]
-
-    def measure(self, a: Array, b: Array, v: Array) -> tuple[float, float]:
-        """The largest relative residual of the stationarity equations, and the objective on the h scale."""
-        rows = np.arange(len(a))
-        Ka = self.K @ a
-        error = Ka + np.outer(self.d, b) + (self.d / (self.k - 1))[:, None]
-        error[rows, self.codes] -= self.d * (1 + 1 / (self.k - 1))
-        pull = (1 - self.mix) * error
-        pull[rows, self.codes] = self.mix * error[rows, self.codes]
-        objective = float(np.sum(pull * error)) + self.lam * float(np.sum(a * Ka))
-        scale = float(self.d.max()) * max(self.mix, (1 - self.mix) / (self.k - 1))
-        return float(np.abs(pull + self.lam * a - v[:, None]).max()) / scale, objective

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
+from softmargin.solvers.multiclass.cholesky import shifted_cholesky
 
 __all__ = ["ClassMoments", "LeaveOneOut", "leave_one_out", "solve_moments"]
 
@@ -165,38 +165,25 @@ class ClassMoments:
         for j in range(self.k):
             yield _inverse(self.matrix(j, mix, lam))
 
-    def objective(self, theta: Array, mix: float, lam: float) -> float:
-        """The objective on the h scale at rows ``theta_j``."""
-        targets = mix * self.counts + (1 - mix) / (self.k - 1) ** 2 * (self.counts.sum() - self.counts)
-        fit = (1 - mix) * float(np.sum((theta @ self.total) * theta)) + lam * float(np.sum(self.penalized * theta**2))
-        if mix != 0.5:
-            fit += (2 * mix - 1) * sum(float(t @ (self.gram(j) @ t)) for j, t in enumerate(theta))
-        return float(targets.sum()) + fit - 2 * float(np.sum(theta * self.right_sides(mix)))
 
-
-def solve_moments(moments: ClassMoments, mix: float, lam: float) -> SimultaneousSolution:
-    """Fit at one ``(mix, lam)``; coefficients are returned on the f scale."""
-    theta, residual = _solve_half(moments, lam) if mix == 0.5 else _solve_coupled(moments, mix, lam)
-    k = moments.k
-    scale = float(np.abs(moments.right_sides(mix)).max())
-    f = (k - 1) * theta
+def solve_moments(moments: ClassMoments, mix: float, lam: float) -> tuple[Array, Array]:
+    """Coefficients (m, k) of the features as given and intercepts at one ``(mix, lam)``, on the f scale."""
+    f = (moments.k - 1) * (_solve_half(moments, lam) if mix == 0.5 else _solve_coupled(moments, mix, lam))
     coef = f[:, 1:] if moments.has_intercept else f
-    intercept = f[:, 0] - coef @ moments.center if moments.has_intercept else np.zeros(k)
-    objective = (k - 1) ** 2 * moments.objective(theta, mix, lam) / (2 * lam)
-    return SimultaneousSolution(coef.T, intercept, objective, residual / scale if scale > 0 else residual)
+    return coef.T, f[:, 0] - coef @ moments.center if moments.has_intercept else np.zeros(moments.k)
 
 
-def _solve_half(moments: ClassMoments, lam: float) -> tuple[Array, float]:
+def _solve_half(moments: ClassMoments, lam: float) -> Array:
     M = moments.matrix(0, 0.5, lam)
-    factor = _factor(M)
+    factor = (shifted_cholesky(M.copy()), True)
     rhs = moments.right_sides(0.5).T
     theta = linalg.cho_solve(factor, rhs, check_finite=False)
     theta += linalg.cho_solve(factor, rhs - M @ theta, check_finite=False)
     theta -= theta.mean(axis=1, keepdims=True)
-    return theta.T, float(np.abs(rhs - M @ theta).max())
+    return theta.T
 
 
-def _solve_coupled(moments: ClassMoments, mix: float, lam: float) -> tuple[Array, float]:
+def _solve_coupled(moments: ClassMoments, mix: float, lam: float) -> Array:
     k, m = moments.k, moments.m
     together = k if k * m**2 <= _CACHE_ENTRIES else 1
     groups = [range(first, min(first + together, k)) for first in range(0, k, together)]
@@ -225,10 +212,9 @@ def _solve_coupled(moments: ClassMoments, mix: float, lam: float) -> tuple[Array
     theta, u = correct(rhs, np.zeros(m))
     for _ in range(2):
         left = times(matrices, theta)
-        residual = float(np.abs(rhs + u - left).max())
         change, shift = correct(rhs + u - left, -theta.sum(axis=0))
         theta, u = theta + change, u + shift
-    return theta, residual
+    return theta - theta.mean(axis=0)
 
 
 def leave_one_out(
@@ -242,7 +228,7 @@ def leave_one_out(
     """
     k, n = moments.k, len(moments.codes)
     removed = moments.weight if removed is None else removed
-    theta = _solve_half(moments, lam)[0] if mix == 0.5 else _solve_coupled(moments, mix, lam)[0]
+    theta = _solve_half(moments, lam) if mix == 0.5 else _solve_coupled(moments, mix, lam)
     inverses = [_inverse(moments.matrix(0, mix, lam))] if mix == 0.5 else list(moments.inverses(mix, lam))
     root = None if mix == 0.5 else linalg.cholesky(sum(inverses), lower=True, check_finite=False)
     out, df = np.empty((n, k)), 0.0
@@ -301,10 +287,6 @@ def _solve_rows(A: Array, b: Array) -> Array:
         return out
 
 
-def _factor(M: Array) -> Any:
-    return linalg.cho_factor(M, lower=True, check_finite=False)
-
-
 def _inverse(M: Array) -> Array:
     """The inverse of a positive definite matrix, both triangles."""
     return _inverses(M[None])[0]
@@ -314,12 +296,7 @@ def _inverses(matrices: Array) -> Array:
     """The inverses of stacked positive definite matrices."""
     out = np.empty_like(matrices)
     for M, inverse in zip(matrices, out, strict=True):
-        factor, singular = linalg.lapack.dpotrf(M.T, lower=1, clean=1)
-        if singular:
-            raise np.linalg.LinAlgError(
-                "a class moment matrix is singular in floating point: C is too large for linearly dependent features. "
-                "Lower C, or use penalize_intercept=True if a class is empty at mix=1."
-            )
+        factor = shifted_cholesky(M.copy())
         inverse[:] = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)[0].T  # the upper triangle in C order
     out += np.triu(out, 1).transpose(0, 2, 1)
     return out

@@ -1,13 +1,20 @@
 """Newton's method for smooth losses of k scores that sum to zero,
 
-    minimise  sum_i cost_i L(F_i, y_i) + 1/2 sum_j |theta_j|^2,    F = (Z theta + b) (I - 11'/k).
+    minimise  J = sum_i w_i L(F_i, y_i) + 1/2 sum_j |f_j|^2,    F = (Z theta + b) (I - 11'/k).
 
 Steps solve the Newton equations by preconditioned conjugate gradients: a product with the Hessian is two products with
-``Z``, so no (pk) x (pk) matrix is formed. The preconditioner is the diagonal of the Hessian averaged over the classes,
-which keeps directions in the sum-to-zero subspace. A backtracking line search makes every step a decrease. The
-certificate is the largest entry of the gradient relative to its largest entry at zero coefficients.
+the rows, so no (pk) x (pk) matrix is formed. A backtracking line search makes every step a decrease. There are two
+spaces to move in.
 
-A kernel matrix enters through exact features ``Z = U e^(1/2)`` from its eigenvectors.
+* Features: the preconditioner is the diagonal of the Hessian averaged over the classes, which keeps directions in the
+  sum-to-zero subspace. Certificate: the largest entry of the gradient.
+* Inner products (kernels, and more features than rows): ``f = sum_i beta_i K(x_i, .)``, and gradients are taken in the
+  norm of ``f``: ``w L'(F) + beta``. The Hessian becomes ``I + D K``, D the curvatures of the rows; its preconditioner
+  ``(I + mean(D) K)^-1`` costs one Cholesky factorisation, after which some ten products with K make a step.
+  Certificate: the largest entry of ``w L'(F) + beta``, the stationarity condition of each row.
+
+Both are relative to their values at zero coefficients. Why not the Newton method of ``solvers/ridge``: its systems are
+factorised, p^3 for one class and (pk)^3 for k that are coupled.
 """
 
 from __future__ import annotations
@@ -18,41 +25,51 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from softmargin.losses.multiclass.smooth import SimultaneousLoss
-from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
+from softmargin.losses.multiclass import SmoothMulticlassLoss
+from softmargin.problem import MulticlassProblem
+from softmargin.solution import Solution
+from softmargin.solvers.multiclass.cholesky import shifted_cholesky
+from softmargin.solvers.multiclass.design import Design
 
 __all__ = ["solve_smooth", "spectral_features"]
 
 Array = NDArray[np.floating[Any]]
 
-# sums of terms of both signs keep about ten digits: a smaller gradient at zero is none
-_BALANCED = 1e-6
 _MAX_CG = 200
+_BALANCED = 1e-6  # sums of terms of both signs keep about ten digits: a gradient at zero smaller beside them is none
 
 
 def spectral_features(K: Array) -> tuple[Array, Array]:
     """Features with ``Z Z' = K`` and the basis that turns their coefficients into kernel coefficients."""
-    values, U = linalg.eigh(np.asarray(K, dtype=np.float64), check_finite=False)
+    values, U = np.linalg.eigh(np.asarray(K, dtype=np.float64))
     kept = values > max(values[-1], 0) * len(values) * np.finfo(float).eps
     root = np.sqrt(values[kept])
     return U[:, kept] * root, U[:, kept] / root
 
 
-class _Objective:
-    """The problem in the variables ``theta`` (m, k), whose first row is the intercept if there is one."""
+class _Features:
+    """Points ``theta`` (m, k), whose first row is the intercept if there is one, with the sum of squares as norm."""
 
-    def __init__(
-        self, Z: Any, codes: NDArray[np.intp], cost: Array, k: int, loss: SimultaneousLoss, intercept: str
-    ) -> None:
-        self.Z, self.codes, self.cost, self.k, self.loss = Z, codes, cost, k, loss
-        self.has_intercept = intercept != "none"
-        self.center = np.zeros(Z.shape[1])
-        if intercept == "free" and not sparse.issparse(Z):
-            self.center = cost @ Z / cost.sum()
-            self.Z = Z - self.center
-        self.ridge = np.ones((Z.shape[1] + self.has_intercept, 1))
-        if intercept == "free":
+    def __init__(self, design: Design, problem: MulticlassProblem) -> None:
+        self.Z, self.cost = design.Z, problem.weights
+        self.has_intercept = problem.intercept != "none"
+        self.ridge = np.ones((self.Z.shape[1] + self.has_intercept, 1))
+        if problem.intercept == "free":
             self.ridge[0] = 0
+
+    @property
+    def height(self) -> int:
+        return len(self.ridge)
+
+    def place(self, start: Solution, design: Design) -> Array:
+        """The point of a solution."""
+        if not self.has_intercept:
+            return start.coef
+        return np.vstack([design.shifted_intercept(start), start.coef])
+
+    def parts(self, theta: Array) -> tuple[Array, Array]:
+        """Coefficients and intercepts."""
+        return (theta[1:], theta[0]) if self.has_intercept else (theta, np.zeros(theta.shape[1]))
 
     def scores(self, theta: Array) -> Array:
         F = np.asarray(self.Z @ theta[1:]) + theta[0] if self.has_intercept else np.asarray(self.Z @ theta)
@@ -64,95 +81,188 @@ class _Objective:
         inner = np.asarray(self.Z.T @ G)
         return np.vstack([G.sum(axis=0), inner]) if self.has_intercept else inner
 
-    def value(self, theta: Array, F: Array) -> float:
-        with np.errstate(over="ignore"):
-            losses = self.loss.value(F, self.codes)
-        return float(self.cost @ losses) + 0.5 * float(np.sum(self.ridge * theta**2))
+    def gradient(self, slope: Array, theta: Array) -> Array:
+        return self.pull_back(slope) + self.ridge * theta
 
-    def gradient(self, theta: Array, F: Array) -> Array:
-        return self.pull_back(self.cost[:, None] * self.loss.slope(F, self.codes)) + self.ridge * theta
+    def terms(self, slopes: Array) -> float:
+        """The size of the terms whose sums are the gradient."""
+        largest = float(abs(self.Z).max()) if min(self.Z.shape) else 0.0
+        return float(np.abs(slopes).sum(axis=0).max()) * max(largest, float(self.has_intercept))
 
-    def scale(self, theta: Array) -> float:
-        """The largest entry of the gradient; where classes balance and only rounding is left, that of its terms."""
-        F = self.scores(theta)
-        terms = float(np.abs(self.cost[:, None] * self.loss.slope(F, self.codes)).sum(axis=0).max())
-        largest = max(float(abs(self.Z).max()) if min(self.Z.shape) else 0.0, float(self.has_intercept))
-        return max(float(np.abs(self.gradient(theta, F)).max()), _BALANCED * terms * largest) or 1.0
+    def penalty_image(self, theta: Array, F: Array) -> Array:
+        """What the inner product of the norm multiplies ``theta`` with."""
+        return self.ridge * theta
 
-    def preconditioner(self, F: Array) -> Array:
-        weight = self.cost * self.loss.curvature(F, self.codes).mean(axis=1)
+    def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
+        weight = curvature.mean(axis=1)
         squares = np.asarray((self.Z.multiply(self.Z) if sparse.issparse(self.Z) else np.square(self.Z)).T @ weight)
         if self.has_intercept:
             squares = np.r_[weight.sum(), squares]
-        return 1 / np.maximum(squares[:, None] + self.ridge, 1e-300)
-
-    def newton_step(self, F: Array, gradient: Array, accuracy: float) -> Array:
-        curve = self.loss.curve(F, self.codes)
-        inverse = self.preconditioner(F)
-        step = np.zeros_like(gradient)
-        residual = -gradient
+        inverse = 1 / np.maximum(squares[:, None] + self.ridge, 1e-300)
+        step, residual = np.zeros_like(gradient), -gradient
         scaled = inverse * residual
         direction = scaled.copy()
         rho = first = float(np.sum(residual * scaled))
         for _ in range(_MAX_CG):
-            image = self.pull_back(self.cost[:, None] * curve(self.scores(direction))) + self.ridge * direction
-            curvature = float(np.sum(direction * image))
-            if curvature <= 0:
+            image = self.pull_back(curve(self.scores(direction))) + self.ridge * direction
+            bend = float(np.sum(direction * image))
+            if bend <= 0:
                 break
-            alpha = rho / curvature
-            step += alpha * direction
-            residual -= alpha * image
+            step += (rho / bend) * direction
+            residual -= (rho / bend) * image
             scaled = inverse * residual
             rho, previous = float(np.sum(residual * scaled)), rho
             if rho <= accuracy**2 * first:
                 break
             direction = scaled + (rho / previous) * direction
-        return step if np.any(step) else scaled
+        return step
 
 
-def solve_smooth(
-    Z: Any,
-    codes: NDArray[np.intp],
-    cost: Array,
-    n_classes: int,
-    loss: SimultaneousLoss,
-    *,
-    intercept: str,
-    tol: float,
-    max_iter: int,
-    start: SimultaneousSolution | None = None,
-) -> SimultaneousSolution:
-    """Fit by Newton's method from zero, or from ``start``."""
-    problem = _Objective(Z, codes, cost, n_classes, loss, intercept)
-    theta = np.zeros((len(problem.ridge), n_classes))
-    scale = problem.scale(theta)
+class _InnerProducts:
+    """Points (1 + n, k): intercept and kernel coefficients, with the norm of the functions."""
+
+    def __init__(self, design: Design, problem: MulticlassProblem) -> None:
+        assert design.K is not None
+        self.free, self.penalized = problem.intercept == "free", problem.intercept == "penalized"
+        self.K = design.K + 1 if self.penalized else design.K
+        self.factor: Array | None = None
+        self.level = 0.0
+
+    @property
+    def height(self) -> int:
+        return 1 + len(self.K)
+
+    def place(self, start: Solution, design: Design) -> Array:
+        """The point of a solution."""
+        assert start.dual is not None
+        b = design.shifted_intercept(start) if self.free else np.zeros(start.dual.shape[1])
+        return np.vstack([b, start.dual])
+
+    def parts(self, point: Array) -> tuple[Array, Array]:
+        """Coefficients and intercepts."""
+        return point[1:], point[0] if not self.penalized else point[1:].sum(axis=0)
+
+    def scores(self, point: Array) -> Array:
+        F = self.K @ point[1:] + point[0]
+        return F - F.mean(axis=1, keepdims=True)
+
+    def gradient(self, slope: Array, point: Array) -> Array:
+        slope = slope - slope.mean(axis=1, keepdims=True)
+        total = slope.sum(axis=0) if self.free else np.zeros(slope.shape[1])
+        return np.vstack([total, slope + point[1:]])
+
+    def terms(self, slopes: Array) -> float:
+        """The size of the terms whose sums are the gradient."""
+        return float(np.abs(slopes).sum(axis=0).max()) if self.free else float(np.abs(slopes).max())
+
+    def penalty_image(self, point: Array, F: Array) -> Array:
+        """``K beta`` from the scores of the point."""
+        return np.vstack([np.zeros(F.shape[1]), F - point[0]])
+
+    def _precondition(self, residual: Array, level: float) -> Array:
+        if self.factor is None or not 0.3 * self.level <= level <= 3 * self.level:
+            A = level * self.K
+            A[np.diag_indices_from(A)] += 1
+            self.factor, self.level = shifted_cholesky(A), level
+        return linalg.cho_solve((self.factor, True), residual, check_finite=False)
+
+    def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
+        level = float(curvature.mean())
+        mass = float(curvature.mean(axis=1).sum())
+        step, residual = np.zeros_like(gradient), -gradient
+        direction = image_K = np.zeros_like(gradient)
+        rho = first = 0.0
+        for i in range(_MAX_CG + 1):
+            scaled = np.vstack([residual[0] / max(mass, 1e-300), self._precondition(residual[1:], level)])
+            scaled_K = self.K @ scaled[1:]
+            previous = rho
+            rho = float(np.sum(residual[1:] * scaled_K) + residual[0] @ scaled[0])
+            if i == 0:
+                first = rho
+                direction, image_K = scaled, scaled_K
+            else:
+                if not rho > accuracy**2 * first:
+                    break
+                direction = scaled + (rho / previous) * direction
+                image_K = scaled_K + (rho / previous) * image_K
+            moved = curve(image_K + direction[0])
+            moved -= moved.mean(axis=1, keepdims=True)
+            image = np.vstack([moved.sum(axis=0) if self.free else 0 * moved[0], moved + direction[1:]])
+            bend = float(np.sum(image[1:] * image_K) + image[0] @ direction[0])
+            if not bend > 0:
+                break
+            step = step + (rho / bend) * direction
+            residual = residual - (rho / bend) * image
+        return step
+
+
+def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
+    """Fit by Newton's method from zero, or from ``start`` where the space is that of the features."""
+    n, p = problem.expansion.shape
+    gram = problem.expansion.is_kernel or (p > n and not problem.expansion.is_sparse)
+    design = Design.of(problem, gram=gram)
+    space: Any = _InnerProducts(design, problem) if gram else _Features(design, problem)
+    loss: Any = problem.loss
+    point = _Point.at(space, loss, problem, np.zeros((space.height, problem.n_classes)))
+    scale = max(float(np.abs(point.gradient).max()), _BALANCED * space.terms(point.slopes)) or 1.0
     if start is not None:
-        theta[problem.has_intercept :] = start.coef
-        if problem.has_intercept:
-            theta[0] = start.intercept + problem.center @ start.coef
-    F = problem.scores(theta)
-    value = problem.value(theta, F)
-    history, n_iter = [value], 0
+        point = _Point.at(space, loss, problem, space.place(start, design))
+    history, n_iter = [point.value], 0
     while True:
-        gradient = problem.gradient(theta, F)
-        size = float(np.abs(gradient).max()) / scale
+        size = float(np.abs(point.gradient).max()) / scale
         if size <= tol or n_iter >= max_iter:
             break
-        step = problem.newton_step(F, gradient, min(0.1, np.sqrt(size)))
-        slope, move = float(np.sum(gradient * step)), problem.scores(step)
+        following = point.step(min(0.1, np.sqrt(size)))
+        if following is None:  # rounding hides any further decrease
+            break
+        point = following
+        history.append(point.value)
+        n_iter += 1
+    dual = point.v[1:] if gram else None
+    coef, b = design.original(*space.parts(point.v))
+    return Solution(coef, b, dual, point.value, size, n_iter, size <= tol, certificate="gradient", history=history)
+
+
+class _Point:
+    """A point of a space with its scores, value and gradient."""
+
+    def __init__(self, space: Any, loss: SmoothMulticlassLoss, problem: MulticlassProblem) -> None:
+        self.space, self.loss, self.problem = space, loss, problem
+
+    @classmethod
+    def at(cls, space: Any, loss: SmoothMulticlassLoss, problem: MulticlassProblem, v: Array) -> _Point:
+        point = cls(space, loss, problem)
+        point.v, point.F = v, space.scores(v)
+        point.value = point.cost(point.F) + 0.5 * float(np.sum(v * space.penalty_image(v, point.F)))
+        point.slopes = problem.weights[:, None] * loss.slope(point.F, problem.codes)
+        point.gradient = space.gradient(point.slopes, v)
+        return point
+
+    v: Array
+    F: Array
+    value: float
+    slopes: Array
+    gradient: Array
+
+    def cost(self, F: Array) -> float:
+        with np.errstate(over="ignore"):
+            return float(self.problem.weights @ self.loss.value(F, self.problem.codes))
+
+    def step(self, accuracy: float) -> _Point | None:
+        """The point after a damped Newton step; None if no step decreases the objective."""
+        weights, codes = self.problem.weights[:, None], self.problem.codes
+        curve = self.loss.curve(self.F, codes)
+        curvature = weights * self.loss.curvature(self.F, codes)
+        step = self.space.newton_step(lambda V: weights * curve(V), curvature, self.gradient, accuracy)
+        move = self.space.scores(step)
+        image = self.space.penalty_image(step, move)
+        linear, square = float(np.sum(self.v * image)), float(np.sum(step * image))
+        slope = float(np.sum(self.slopes * move)) + linear
+        penalty = self.value - self.cost(self.F)
         length = 1.0
         while length > 1e-10:
-            trial = problem.value(theta + length * step, F + length * move)
-            if trial <= value + 1e-4 * length * slope + 1e-14 * abs(value):
-                break
+            trial = self.cost(self.F + length * move) + penalty + length * linear + 0.5 * length**2 * square
+            if trial <= self.value + 1e-4 * length * slope + 1e-14 * abs(self.value):
+                return _Point.at(self.space, self.loss, self.problem, self.v + length * step)
             length *= 0.5
-        if length <= 1e-10:  # rounding hides any further decrease
-            break
-        theta, value = theta + length * step, trial
-        F = problem.scores(theta)
-        history.append(value)
-        n_iter += 1
-    coef = theta[problem.has_intercept :]
-    b = theta[0] - problem.center @ coef if problem.has_intercept else np.zeros(n_classes)
-    done = size <= max(tol, 1e-9)
-    return SimultaneousSolution(coef, b - b.mean(), value, size, n_iter, done, "relative gradient", None, history)
+        return None

@@ -8,72 +8,46 @@ finitely many sets, and the iteration stops when the set repeats: a certificate 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softmargin.losses.multiclass.smooth import SimultaneousLoss
+from softmargin.losses.multiclass import Capped
+from softmargin.problem import MulticlassProblem
+from softmargin.solution import Solution
 from softmargin.solvers.multiclass.newton import solve_smooth
-from softmargin.solvers.multiclass.simultaneous_solution import SimultaneousSolution
 
-__all__ = ["DropAndRefit", "drop_and_refit"]
-
-Array = NDArray[np.floating[Any]]
+__all__ = ["drop_and_refit"]
 
 
-class DropAndRefit(NamedTuple):
-    """The last fit and the rows it was made with."""
-
-    solution: SimultaneousSolution
-    kept: NDArray[np.bool_]
-
-
-def drop_and_refit(
-    Z: Any,
-    codes: NDArray[np.intp],
-    cost: Array,
-    n_classes: int,
-    loss: SimultaneousLoss,
-    level: float,
-    *,
-    intercept: str,
-    tol: float,
-    max_iter: int,
-) -> DropAndRefit:
-    """Minimise ``sum_i cost_i min(L_i, level) + 1/2 |theta|^2`` from the fit to all rows.
+def drop_and_refit(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
+    """Minimise ``sum_i w_i min(L_i, level) + 1/2 |theta|^2`` from the fit to all rows, or from ``start``.
 
     A class that would lose every row keeps them all: without members its intercept has no finite minimiser.
     """
-    kept = np.ones(len(codes), dtype=bool)
-    protected = np.zeros(n_classes, dtype=bool)
-    solution: SimultaneousSolution | None = None
+    loss, codes, cost = problem.loss, problem.codes, problem.weights
+    assert isinstance(loss, Capped)
+    convex = replace(problem, loss=loss.base)
+    kept, solution = np.ones(len(codes), dtype=bool), start
+    protected = np.zeros(problem.n_classes, dtype=bool)
     history: list[float] = []
-    steps = 0
+    steps, repeated = 0, False
     for _ in range(max_iter):
-        solution = solve_smooth(
-            Z[kept],
-            codes[kept],
-            cost[kept],
-            n_classes,
-            loss,
-            intercept=intercept,
-            tol=tol,
-            max_iter=max_iter,
-            start=solution,
-        )
-        steps += solution.n_iter
-        losses = loss.value(np.asarray(Z @ solution.coef) + solution.intercept, codes)
-        fit = float(cost[kept] @ losses[kept])
-        penalty = solution.objective - fit
-        inside = losses <= level
-        protected |= np.bincount(codes, inside, minlength=n_classes) == 0
-        inside |= protected[codes]
-        capped = np.where(protected[codes], losses, np.minimum(losses, level))
-        history.append(penalty + float(cost @ capped))
-        if np.array_equal(inside, kept):
+        if solution is None or history:
+            solution = solve_smooth(replace(convex, weights=np.where(kept, cost, 0.0)), solution, tol, max_iter)
+            steps += solution.n_iter
+        losses = loss.base.value(problem.scores(solution.coef) + solution.intercept, codes)
+        inside = loss.kept(losses, codes, protected)
+        if solution is not start:
+            penalty = solution.objective - float(cost[kept] @ losses[kept])
+            capped = np.where(protected[codes], losses, np.minimum(losses, loss.level))
+            history.append(penalty + float(cost @ capped))
+        repeated = np.array_equal(inside, kept) and solution is not start
+        if repeated:
             break
         kept = inside
     assert solution is not None
-    solution.n_iter, solution.history, solution.objective = steps, history, history[-1]
-    return DropAndRefit(solution, kept)
+    gap = solution.gap if repeated else max(solution.gap, 1.0)
+    return replace(
+        solution, n_iter=steps, history=history, objective=history[-1], gap=gap, converged=repeated and gap <= tol
+    )

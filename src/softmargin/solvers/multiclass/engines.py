@@ -1,0 +1,62 @@
+"""The solvers of k score functions at once, as engines of the one door ``solve()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from softmargin.losses.multiclass import Capped, CompositeLeastSquares, MulticategoryHinge
+from softmargin.solution import Solution
+from softmargin.solvers.engine import Engine
+from softmargin.solvers.multiclass.block_ascent import solve_hinge
+from softmargin.solvers.multiclass.least_squares import LeastSquaresSystem, solve_least_squares
+from softmargin.solvers.multiclass.newton import solve_smooth
+from softmargin.solvers.nonconvex.drop_and_refit import drop_and_refit
+
+__all__ = ["MULTICLASS_ENGINES", "prepared_least_squares", "seeded_ascent"]
+
+Solve = Callable[[Any, "Solution | None", float, int], Solution]
+
+
+def _engine(name: str, needs: str, accepts: Callable[[Any], bool], run: Solve) -> Engine:
+    def quietly(problem: Any, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+        return run(problem, start, tol, max_iter)
+
+    return Engine(name, needs, accepts, quietly)
+
+
+def _is_smooth(problem: Any) -> bool:
+    return hasattr(problem.loss, "curve") and not isinstance(problem.loss, CompositeLeastSquares)
+
+
+def seeded_ascent(seed: int) -> Engine:
+    """Block ascent whose passes visit the rows in orders drawn from ``seed``."""
+    return _engine(
+        "block ascent",
+        "a multicategory hinge loss",
+        lambda problem: isinstance(problem.loss, MulticategoryHinge),
+        lambda problem, start, tol, max_iter: solve_hinge(problem, start, tol, max_iter, seed),
+    )
+
+
+def prepared_least_squares(system: LeastSquaresSystem, C: float) -> Engine:
+    """Composite least squares at ``C`` times the weights of a system whose matrices are at hand."""
+    return _engine(
+        "composite least squares",
+        "CompositeLeastSquares",
+        lambda problem: isinstance(problem.loss, CompositeLeastSquares),
+        lambda problem, start, tol, max_iter: system.solve(problem.loss.mix, C, tol),
+    )
+
+
+MULTICLASS_ENGINES: tuple[Engine, ...] = (
+    _engine(
+        "composite least squares",
+        "CompositeLeastSquares",
+        lambda problem: isinstance(problem.loss, CompositeLeastSquares),
+        solve_least_squares,
+    ),
+    seeded_ascent(0),
+    _engine("multiclass newton", "a smooth loss of k scores", _is_smooth, solve_smooth),
+    _engine("drop and refit", "a capped loss of k scores", lambda problem: isinstance(problem.loss, Capped), drop_and_refit),
+)

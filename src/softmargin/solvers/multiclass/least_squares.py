@@ -1,0 +1,112 @@
+"""Composite least squares: the choice between class moments and inner products, and the certificate of both.
+
+The objective ``J = sum_i w_i L(F_i, y_i) + 1/2 sum_j |f_j|^2`` is strongly convex in ``f``, so at any point, with the
+intercepts at their optimum for it and ``g`` the gradient in the norm of ``f`` without its mean over the classes,
+
+    J - min J <= 1/2 sum_j |g_j|^2.
+
+The bound is taken at the coefficients returned, from the rows and not from the matrices they were solved with, and
+divided by ``J``: digits that an ill-conditioned system lost cannot hide.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softmargin.losses.multiclass import CompositeLeastSquares
+from softmargin.problem import MulticlassProblem
+from softmargin.solution import Solution
+from softmargin.solvers.multiclass.design import Design
+from softmargin.solvers.multiclass.least_squares_kernel import solve_kernel
+from softmargin.solvers.multiclass.least_squares_moments import ClassMoments, solve_moments
+from softmargin.solvers.multiclass.least_squares_spectrum import Spectrum
+
+__all__ = ["LeastSquaresSystem", "solve_least_squares"]
+
+Array = NDArray[np.floating[Any]]
+
+
+class LeastSquaresSystem:
+    """One training set; its matrices serve every mix and every penalty.
+
+    Inner products of the rows are used where there are no features, more features than rows, or so many classes that
+    the class moments would be larger. The weights of the problem are those at ``C = 1``.
+    """
+
+    def __init__(self, problem: MulticlassProblem) -> None:
+        self.problem = problem
+        n, m = problem.expansion.shape
+        m += problem.intercept != "none"
+        wide = m > n or (problem.n_classes * m * m > 3 * n * n and problem.loss != CompositeLeastSquares(0.5))
+        self.design = Design.of(problem, gram=wide)
+
+    @cached_property
+    def moments(self) -> ClassMoments:
+        """Those of the features."""
+        problem = self.problem
+        return ClassMoments(self.design.Z, problem.codes, problem.weights, problem.n_classes, problem.intercept)
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Rotated features for the whole path at ``mix = 1/2``."""
+        problem, design = self.problem, self.design
+        if design.K is not None:
+            return Spectrum.of_kernel(design.K, problem.weights, problem.intercept)
+        total = None if sparse.issparse(design.Z) else self.moments.total
+        return Spectrum.of_features(design.Z, problem.weights, problem.intercept, total)
+
+    def solve(self, mix: float, C: float, tol: float) -> Solution:
+        """The fit at one mix and one ``C``, certified."""
+        problem, design = self.problem, self.design
+        lam = 1 / (2 * C)
+        if design.K is None:
+            coef, b = solve_moments(self.moments, mix, lam)
+        else:
+            coef, b = solve_kernel(design.K, problem, mix, lam)
+        b, objective, bound = self._certify(coef, b, mix, C)
+        gap = bound / objective if objective > 0 else bound
+        if not np.isfinite(gap) or not np.all(np.isfinite(coef)):
+            raise ValueError(
+                f"the normal equations of composite least squares are singular to working precision at C={C:g}: "
+                "lower C, or scale the features (StandardScaler)."
+            )
+        dual = coef if design.K is not None and design.Z is not None else None
+        coef, b = design.original(coef, b)
+        return Solution(coef, b, dual, objective, gap, 1, gap <= tol, certificate="suboptimality bound")
+
+    def _certify(self, coef: Array, b: Array, mix: float, C: float) -> tuple[Array, float, float]:
+        """The best intercepts for the coefficients, the objective there, and the bound on what is left."""
+        problem, design, loss = self.problem, self.design, CompositeLeastSquares(mix)
+        cost = C * problem.weights[:, None]
+        plain = np.asarray((design.Z if design.K is None else design.K) @ coef)
+        slope = cost * loss.slope(plain + b, problem.codes)
+        if problem.intercept == "free":
+            curvature = (cost * loss.curvature(plain, problem.codes)).sum(axis=0)
+            total = slope.sum(axis=0)
+            common = np.sum(total / curvature) / np.sum(1 / curvature)
+            b = b + (common - total) / curvature
+            slope = cost * loss.slope(plain + b, problem.codes)
+        slope -= slope.mean(axis=1, keepdims=True)
+        penalized = problem.intercept == "penalized"
+        if design.K is None:
+            g = np.asarray(design.Z.T @ slope) + coef
+            square, bound = float(np.sum(coef**2)), float(np.sum(g**2))
+        else:
+            g = slope + coef
+            square, bound = float(np.sum(coef * plain)), float(np.sum(g * (design.K @ g)))
+        if penalized:
+            edge = slope.sum(axis=0) + b
+            square, bound = square + float(b @ b), bound + float(edge @ edge)
+        objective = float(cost[:, 0] @ loss.value(plain + b, problem.codes)) + 0.5 * square
+        return b, objective, 0.5 * max(bound, 0.0)
+
+
+def solve_least_squares(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
+    """Fit in closed form; starts and iterations are not needed."""
+    assert isinstance(problem.loss, CompositeLeastSquares)
+    return LeastSquaresSystem(problem).solve(problem.loss.mix, 1.0, tol)
