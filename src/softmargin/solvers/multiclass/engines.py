@@ -58,5 +58,7 @@ MULTICLASS_ENGINES: tuple[Engine, ...] = (
     ),
     seeded_ascent(0),
     _engine("multiclass newton", "a smooth loss of k scores", _is_smooth, solve_smooth),
-    _engine("drop and refit", "a capped loss of k scores", lambda problem: isinstance(problem.loss, Capped), drop_and_refit),
+    _engine(
+        "drop and refit", "a capped loss of k scores", lambda problem: isinstance(problem.loss, Capped), drop_and_refit
+    ),
 )
