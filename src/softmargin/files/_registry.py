@@ -24,7 +24,7 @@ _CLASSES: dict[str, str] = {
         MulticategorySVC ProbabilisticSVC RobustSVC RuleBoostClassifier ScoreCalibrator TruncatedLogisticRegression
         TruncatedSoftmaxClassifier TunedClassifier""",
     "softmargin.solution": "Solution RobustSolution",
-    "softmargin.expansions": "Kernel KernelScore LinearScore Literal Rule",
+    "softmargin.expansions": "ColumnScore Kernel KernelScore LinearScore Literal Rule RuleScore",
     "softmargin.expansions.kernels.laplacian": "Laplacian",
     "softmargin.expansions.kernels.linear": "Linear",
     "softmargin.expansions.kernels.matern": "Matern",
@@ -43,6 +43,8 @@ _CLASSES: dict[str, str] = {
     "softmargin.paths.exact.path": "TrainingRows",
     "softmargin.paths.exact.pieces": "AffinePiece ParametricQP TracedPiece",
     "softmargin.estimators._weight_family": "GridFamily PathFamily",
+    "softmargin.estimators._surrogates": "Rescaled",
+    "softmargin.solvers.rules": "Round",
     "softmargin.solvers.multiclass.simultaneous_solution": "SimultaneousSolution",
     "sklearn.pipeline": "FeatureUnion Pipeline",
     "sklearn.compose": "ColumnTransformer make_column_selector",
