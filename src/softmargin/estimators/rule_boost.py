@@ -238,10 +238,10 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
 
     def _prediction_set(self, X: Any) -> Any:
         # scikit-learn's checks of a single row take longer than its score: a plain matrix of the right width needs one
-        plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and "_score" in vars(self)
-        if plain and "feature_names_in_" not in vars(self) and X.shape[1] == self.n_features_in_ and len(X):
-            if not any(self._kinds) and not np.isinf(X).any():
-                return Table(X, self._kinds)
+        plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and len(X) > 0
+        if plain and "_score" in vars(self) and "feature_names_in_" not in vars(self) and not any(self._kinds):
+            plain = X.shape[1] == self.n_features_in_ and not np.isinf(X).any()
+            return Table(X, self._kinds) if plain else super()._prediction_set(X)
         return super()._prediction_set(X)
 
     def _validate(self, X: Any, **checks: Any) -> Any:
