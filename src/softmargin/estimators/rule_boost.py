@@ -245,6 +245,9 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         return super()._prediction_set(X)
 
     def _validate(self, X: Any, **checks: Any) -> Any:
+        if isinstance(X, Table):  # read and checked before, by a classifier that mixes rules with others
+            self.n_features_in_ = X.shape[1]
+            return (X, checks["y"]) if "y" in checks else X
         if not needs_table(X):
             if getattr(self, "_kinds", None) and "y" not in checks and any(self._kinds):
                 raise ValueError(
