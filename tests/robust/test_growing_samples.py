@@ -36,7 +36,7 @@ def problem_of(loss, C=0.01, **more):
 
 def ordinary(problem, tol):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("softmargin.solvers.nonconvex.inner_solvers.cascade", lambda *args: None)
+        patch.setattr("softmargin.solvers.nonconvex.inner_solvers.growing_samples", lambda *args: None)
         return solve(problem, tol=tol)
 
 
@@ -103,7 +103,7 @@ def test_few_rows_go_the_ordinary_way():
 
 
 def test_a_sample_of_one_class_leaves_the_work_to_the_ordinary_rounds():
-    """With a huge penalty every row of the smaller class is given up: the cascade resigns, the driver warns."""
+    """With a huge penalty every row of the smaller class is given up: the samples give up, the driver warns."""
     X, y = flipped(share=0.0)
     y[X[:, 0] < 2] = -1.0
     with pytest.warns(UserWarning, match="gives up every row of one class"):
@@ -136,7 +136,7 @@ def test_schemes_that_need_the_plain_fit_have_it():
 
 
 def test_columns_too_many_for_a_hessian_go_the_ordinary_way(monkeypatch):
-    monkeypatch.setattr("softmargin.solvers.ridge.newton._SMALL_SPARSE", 4)
+    monkeypatch.setattr("softmargin.solvers.ridge.newton.prefers_factor", lambda expansion: False)
     X, y = flipped()
     problem = Problem(
         losses.Welsch(1.0), SparseFeatures(sparse.csr_matrix(X)), y, np.full(len(y), 0.01), ElasticNet(0.0)

@@ -154,7 +154,7 @@ def test_probabilities_come_from_the_link_or_not_at_all():
     X, y = two_moons()
     with pytest.raises(AttributeError) as failure:
         _ = MarginClassifier(loss="hinge").predict_proba
-    assert "ProbabilisticSVC" in str(failure.value.__cause__)
+    assert "ProbabilisticSVC" in str(failure.value)
     assert not hasattr(MarginClassifier(probability=False).fit(X, y), "predict_proba")
     with pytest.raises(ValueError, match="class only"):
         MarginClassifier(loss="hinge", probability="link").fit(X, y)

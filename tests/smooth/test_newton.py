@@ -99,9 +99,9 @@ def test_kernel_and_features_agree_on_a_linear_kernel(name):
 def test_conjugate_gradients_find_what_a_factor_finds(name, monkeypatch):
     X, y, weights = draw(80, 6)
     exact = solve(ridge_problem(SMOOTH[name], DenseFeatures(X), y, weights), tol=1e-12)
-    monkeypatch.setattr(newton, "_SMALL_SPARSE", 0)
+    monkeypatch.setattr(newton, "prefers_factor", lambda expansion: False)
     problem = ridge_problem(SMOOTH[name], SparseFeatures(sparse.csr_array(X)), y, weights)
-    assert isinstance(newton.geometry_of(problem), newton.ConjugateGeometry)
+    assert isinstance(newton.newton_system(problem), newton.ConjugateSystem)
     found = solve(problem, tol=1e-12)
     assert found.gap <= 1e-12
     np.testing.assert_allclose(found.coef, exact.coef, atol=1e-5)
@@ -135,9 +135,9 @@ def test_separable_rows_with_a_huge_weight_give_a_finite_certified_solution(name
 def test_a_sample_of_rows_is_only_a_start(monkeypatch):
     X, y, weights = draw(3000, 5)
     whole = solve(ridge_problem(losses.Logistic(), DenseFeatures(X), y, weights), tol=1e-13)
-    sampled = newton.FeatureGeometry(DenseFeatures(X), 1.0, True)
+    sampled = newton.FeatureSystem(DenseFeatures(X), 1.0, True)
     sampled.many = 500
-    monkeypatch.setattr(newton, "geometry_of", lambda problem: sampled)
+    monkeypatch.setattr(newton, "newton_system", lambda problem: sampled)
     found = solve(ridge_problem(losses.Logistic(), DenseFeatures(X), y, weights), tol=1e-13)
     np.testing.assert_allclose(found.coef, whole.coef, atol=1e-7)
     assert found.objective == pytest.approx(whole.objective, rel=1e-12)
@@ -195,7 +195,7 @@ def test_a_factor_in_single_precision_loses_no_digits_of_the_solution(name, C, m
     expansion = KernelColumns.from_rows(X, Kernel("rbf", gamma=0.5))
     problem = Problem(losses.get(name), expansion, y, np.full(700, C), ElasticNet(0.0))
     fast = solve(problem, tol=1e-10)
-    monkeypatch.setattr("softmargin.solvers.ridge.newton_systems._LARGE", np.inf)
+    monkeypatch.setattr("softmargin.solvers.ridge.newton_systems.SINGLE_PRECISION", np.inf)
     exact = solve(problem, tol=1e-10)
     assert fast.gap <= 1e-10
     assert fast.objective == pytest.approx(exact.objective, rel=1e-9)

@@ -13,7 +13,7 @@ from softmargin.expansions.features import dense as _features
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
-from softmargin.solvers.ridge.newton_systems import FeatureGeometry
+from softmargin.solvers.ridge.newton_systems import FeatureSystem
 from softmargin.solvers.ridge.quasi_newton import Secant
 
 LOSSES = {
@@ -27,13 +27,13 @@ LOSSES = {
 
 def shrink(monkeypatch):
     """Sampling from 400 rows on, and blocks of 64 rows."""
-    original = FeatureGeometry.__init__
+    original = FeatureSystem.__init__
 
     def eager(self, *args):
         original(self, *args)
         self.many = 400
 
-    monkeypatch.setattr(FeatureGeometry, "__init__", eager)
+    monkeypatch.setattr(FeatureSystem, "__init__", eager)
     monkeypatch.setattr(_features, "row_blocks", lambda n, row_bytes: row_blocks(n, 1 << 21))
 
 
@@ -73,7 +73,9 @@ class Counting(DenseFeatures):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @given(seed=st.integers(0, 10**6), log_c=st.floats(-2, 2), order=st.sampled_from("CF"))
 @settings(max_examples=6, deadline=None)
-def test_gliding_ends_at_the_certified_solution_of_the_slow_reference(name, fit_intercept, seed, log_c, order):
+def test_quasi_newton_steps_end_at_the_certified_solution_of_the_slow_reference(
+    name, fit_intercept, seed, log_c, order
+):
     X, y, weights = draw(seed)
     rng = np.random.default_rng(seed)
     weights, tilt, offset = weights * 10**log_c, 0.05 * 10**log_c * rng.random(len(y)), rng.normal(size=len(y))
@@ -138,13 +140,12 @@ def test_a_sample_that_misleads_is_overruled():
 @pytest.mark.usefixtures("tiny")
 def test_corrections_satisfy_the_secant_equation():
     X, y, weights = draw(3)
-    geometry = FeatureGeometry(DenseFeatures(X), 1.0, True)
-    geometry.factor(weights)
+    factor = FeatureSystem(DenseFeatures(X), 1.0, True).factor(weights)
     rng = np.random.default_rng(0)
     full = np.column_stack([X, np.ones(len(y))])
     hessian = full.T @ (weights[:, None] * full) + np.diag([1.0, 1, 1, 1, 0])
     r = rng.normal(size=5)
-    secant = Secant(geometry.inverse)
+    secant = Secant(factor.bordered)
     np.testing.assert_allclose(hessian @ secant(r), r, rtol=1e-9)
     secant.pairs = [(s, 1.1 * hessian @ s) for s in rng.normal(size=(2, 5))]
     np.testing.assert_allclose(secant(secant.pairs[-1][1]), secant.pairs[-1][0], rtol=1e-9)

@@ -2,7 +2,6 @@
 
 from softmargin.inference._audit import audit_labels
 from softmargin.inference._inference import Inference
-from softmargin.inference._sandwich import LinearFit, sandwich
-from softmargin.inference._suitable import Caution
+from softmargin.inference._sandwich import sandwich
 
-__all__ = ["Caution", "Inference", "LinearFit", "audit_labels", "sandwich"]
+__all__ = ["Inference", "audit_labels", "sandwich"]

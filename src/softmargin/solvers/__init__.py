@@ -2,11 +2,12 @@
 
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
+from softmargin.solvers.engines import ENGINES, majorizer
 from softmargin.solvers.nonconvex.convex_bounds import constant_fit
-from softmargin.solvers.nonconvex.majorize_minimise import INITS, majorizer
+from softmargin.solvers.nonconvex.margin_losses import INITS
 from softmargin.solvers.nonconvex.psi import PsiSolution, solve_psi
 from softmargin.solvers.rules import SeparableWarning
-from softmargin.solvers.solve import ENGINES, solve
+from softmargin.solvers.solve import solve
 from softmargin.solvers.svm.bounded import solve_bounded
 from softmargin.solvers.svm.box_qp import BoxSolution, solve_box_qp
 from softmargin.solvers.svm.kernel_rows import GramRows

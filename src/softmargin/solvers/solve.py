@@ -24,14 +24,9 @@ from softmargin.solvers.conditioning import (
     taken_as_start,
 )
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.multiclass import MULTICLASS_ENGINES
-from softmargin.solvers.nonconvex.inner_solvers import CONVEX_ENGINES
-from softmargin.solvers.nonconvex.majorize_minimise import MAJORIZE
-from softmargin.solvers.ridge.newton_by_passes import NEWTON_BY_PASSES
+from softmargin.solvers.engines import ENGINES, MULTICLASS_ENGINES
 
-__all__ = ["ENGINES", "solve"]
-
-ENGINES: tuple[Engine, ...] = (*CONVEX_ENGINES, MAJORIZE, NEWTON_BY_PASSES)
+__all__ = ["solve"]
 
 
 def solve(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softmargin._compiled.sparse_rows import gram, squared_norms
 from softmargin.expansions.features.base import Features
 from softmargin.expansions.memory import require_square
 from softmargin.expansions.protocol import Array, Rows
@@ -58,15 +59,24 @@ class SparseFeatures(Features):
         return np.asarray(self._X.T @ r.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
 
     def gram(self, weights: Array) -> Array:
-        used = np.flatnonzero(weights)
-        rows = self._by_row if len(used) == len(weights) else self._by_row[used]
-        scaled = rows.multiply(np.sqrt(weights[used])[:, None].astype(self.dtype, copy=False)).tocsr()
-        return (scaled.T @ scaled).toarray().astype(np.float64, copy=False)
+        return gram(*self._stored(), np.ascontiguousarray(weights, dtype=np.float64), self.shape[1])
 
     def squared_norms(self, weights: Array | None = None) -> Array:
-        squares = self._X.multiply(self._X)
-        scale = np.ones(self.shape[0]) if weights is None else weights
-        return np.asarray(squares.T @ scale).astype(np.float64, copy=False)
+        scale = np.ones(self.shape[0]) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        return squared_norms(*self._stored(), scale, self.shape[1])
+
+    def _stored(self) -> tuple[Any, Any, Any]:
+        """Entries, columns and row starts for compiled loops: sorted, without repeats, 32-bit indices."""
+        rows = self._by_row
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+            if self._X.format == "csr":
+                self._X = rows
+            else:
+                self._other = rows
+        data = rows.data if rows.data.dtype in (np.float32, np.float64) else rows.data.astype(np.float64)
+        return data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int32, copy=False)
 
     def outer(self) -> Array:
         require_square(self.shape[0])

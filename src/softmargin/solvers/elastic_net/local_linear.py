@@ -13,11 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from softmargin._progress import report
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.certificate import violations
 from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers.engine import Engine
+from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 from softmargin.solvers.ridge.newton import NEWTON
 
 __all__ = ["LOCAL_LINEAR"]
@@ -31,29 +33,53 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     penalty = problem.penalty
     first = replace(problem, penalty=penalty.pilot)
     pilot = NEWTON if NEWTON.accepts(first) else PROXIMAL_NEWTON
-    if start is None or penalty.rounds == 1:
-        at = pilot.run(first, None, tol, max_iter, verbose)
-    else:
-        at = start
-    inner = tol
-    history, n_iter = [], at.n_iter if start is None else 0
-    for _ in range(penalty.rounds):
-        convex = replace(problem, penalty=penalty.linearize(at.coef))
-        at = PROXIMAL_NEWTON.run(convex, at, inner, max_iter, verbose)
-        n_iter += at.n_iter
-        if penalty.rounds == 1:
-            at.n_iter, at.converged = n_iter, at.gap <= tol
-            return at
-        at.objective = problem.objective(at.coef, at.intercept)
-        history.append(at.objective)
-        gap = _stationarity(problem, at)
-        if verbose:
-            print(f"local linear round {len(history)}: objective {at.objective:.12g}, violation {gap:.3g}")
-        if gap <= tol or at.status != "ok":
-            break
-        if at.n_iter == 0:  # the duality gap can be of second order in the violations
-            inner *= 1e-2
-    return replace(at, gap=gap, converged=gap <= tol, certificate="KKT violation", history=history, n_iter=n_iter)
+    cold = start is None or penalty.rounds == 1
+    at = pilot.run(first, None, tol, max_iter, verbose) if cold or start is None else start
+    rounds, history = _Rounds(problem, at, tol, max_iter, verbose), list[float]()
+    rounds.n_iter = at.n_iter if cold else 0
+    if penalty.rounds == 1:
+        return rounds.solve()
+    majorize_minimise(rounds, history, penalty.rounds)
+    gap = rounds.violation
+    return replace(
+        rounds.at, gap=gap, converged=gap <= tol, certificate="KKT violation", history=history, n_iter=rounds.n_iter
+    )
+
+
+class _Rounds:
+    """The elastic net that touches the penalty at the last solution, warm-started."""
+
+    def __init__(self, problem: Problem, at: Solution, tol: float, max_iter: int, verbose: int) -> None:
+        self.problem, self.at, self.last = problem, at, at
+        self.tol, self.max_iter, self.verbose = tol, max_iter, verbose
+        self.inner, self.n_iter = tol, 0
+        self.value = problem.objective(at.coef, at.intercept)
+        self.violation = np.inf
+
+    def objective(self) -> float:
+        return self.value
+
+    def solve(self) -> Solution:
+        """The elastic net of this round."""
+        convex = replace(self.problem, penalty=self.problem.penalty.linearize(self.at.coef))
+        found = PROXIMAL_NEWTON.run(convex, self.at, self.inner, self.max_iter, self.verbose)
+        self.n_iter += found.n_iter
+        return replace(found, n_iter=self.n_iter)
+
+    def next_round(self) -> bool:
+        before = self.n_iter
+        self.last, self.at = self.at, self.solve()
+        self.value = self.at.objective = self.problem.objective(self.at.coef, self.at.intercept)
+        self.violation = _stationarity(self.problem, self.at)
+        if self.verbose:
+            report(f"local linear approximation: objective {self.value:.12g}, violation {self.violation:.3g}")
+        if self.n_iter == before:  # the duality gap can be of second order in the violations
+            self.inner *= 1e-2
+        return self.violation <= self.tol or self.at.status != "ok"
+
+    def undo(self) -> None:
+        self.at = self.last
+        self.violation = _stationarity(self.problem, self.at)
 
 
 def _stationarity(problem: Problem, at: Solution) -> float:

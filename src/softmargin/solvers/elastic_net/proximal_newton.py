@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._progress import report
 from softmargin.losses import Loss
 from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
@@ -185,7 +186,7 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
             gap = certificate.relative(objective, penalty)
         at.history.append(objective)
         if verbose:
-            print(f"proximal newton step {n_iter}: objective {objective:.12g}, relative {certificate.kind} {gap:.3g}")
+            report(f"proximal newton step {n_iter}: objective {objective:.12g}, relative {certificate.kind} {gap:.3g}")
         if is_unbounded(problem, at.coef, at.cost, at.margins):
             status = "unbounded"
         if gap <= tol or n_iter >= max_iter or patience == 0 or status != "ok":

@@ -4,6 +4,9 @@
 
 with equality where the sets were chosen. Each fit on the kept rows therefore decreases the capped objective, there are
 finitely many sets, and the iteration stops when the set repeats: a certificate that the point is stationary.
+
+A class that would lose every row keeps them all, uncapped: without members its intercept has no finite minimiser. That
+is another objective, and the descent begins again from there.
 """
 
 from __future__ import annotations
@@ -16,38 +19,67 @@ from softmargin.losses.multiclass import Capped
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.multiclass.newton import solve_smooth
+from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 
 __all__ = ["drop_and_refit"]
 
 
-def drop_and_refit(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
-    """Minimise ``sum_i w_i min(L_i, level) + 1/2 |theta|^2`` from the fit to all rows, or from ``start``.
+class _Rounds:
+    """A fit to the rows whose loss was below the level at the last one."""
 
-    A class that would lose every row keeps them all: without members its intercept has no finite minimiser.
-    """
-    loss, codes, cost = problem.loss, problem.codes, problem.weights
-    assert isinstance(loss, Capped)
-    convex = replace(problem, loss=loss.base)
-    kept, solution = np.ones(len(codes), dtype=bool), start
-    protected = np.zeros(problem.n_classes, dtype=bool)
+    def __init__(self, problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> None:
+        assert isinstance(problem.loss, Capped)
+        self.problem, self.loss, self.tol, self.max_iter = problem, problem.loss, tol, max_iter
+        self.convex = replace(problem, loss=problem.loss.base)
+        self.kept = np.ones(len(problem.codes), dtype=bool)
+        self.protected = np.zeros(problem.n_classes, dtype=bool)
+        self.solution, self.value, self.n_iter = start, np.inf, 0
+        self.repeats = self.reset = False
+        if start is not None:
+            self.kept = self._inside(start)[0]
+
+    def _inside(self, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+        """Which rows count at a solution, and their losses there; a class about to vanish becomes protected."""
+        scores = self.problem.scores(solution.coef) + solution.intercept
+        losses = self.loss.base.value(scores, self.problem.codes)
+        return self.loss.kept(losses, self.problem.codes, self.protected), losses
+
+    def objective(self) -> float:
+        return self.value
+
+    def next_round(self) -> bool | None:
+        cost, codes, before = self.problem.weights, self.problem.codes, self.protected.copy()
+        self.last = (self.solution, self.value)
+        part = replace(self.convex, weights=np.where(self.kept, cost, 0.0))
+        self.solution = solve_smooth(part, self.solution, self.tol, self.max_iter)
+        self.n_iter += self.solution.n_iter
+        inside, losses = self._inside(self.solution)
+        penalty = self.solution.objective - float(cost[self.kept] @ losses[self.kept])
+        capped = np.where(self.protected[codes], losses, np.minimum(losses, self.loss.level))
+        self.value = penalty + float(cost @ capped)
+        self.repeats, self.kept = np.array_equal(inside, self.kept), inside
+        self.reset = not np.array_equal(before, self.protected)
+        return None if self.reset else self.repeats
+
+    def undo(self) -> None:
+        self.solution, self.value = self.last
+
+
+def drop_and_refit(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
+    """Minimise ``sum_i w_i min(L_i, level) + 1/2 |theta|^2`` from the fit to all rows, or from ``start``."""
+    rounds = _Rounds(problem, start, tol, max_iter)
     history: list[float] = []
-    steps, repeated = 0, False
-    for _ in range(max_iter):
-        if solution is None or history:
-            solution = solve_smooth(replace(convex, weights=np.where(kept, cost, 0.0)), solution, tol, max_iter)
-            steps += solution.n_iter
-        losses = loss.base.value(problem.scores(solution.coef) + solution.intercept, codes)
-        inside = loss.kept(losses, codes, protected)
-        if solution is not start:
-            penalty = solution.objective - float(cost[kept] @ losses[kept])
-            capped = np.where(protected[codes], losses, np.minimum(losses, loss.level))
-            history.append(penalty + float(cost @ capped))
-        repeated = np.array_equal(inside, kept) and solution is not start
-        if repeated:
+    left = max_iter
+    while left > 0:
+        done, _ = majorize_minimise(rounds, history, left)
+        left -= done
+        if not rounds.reset:
             break
-        kept = inside
+        rounds.reset, history[:] = False, [rounds.value]
+        if rounds.repeats:
+            break
+    solution = rounds.solution
     assert solution is not None
-    gap = solution.gap if repeated else max(solution.gap, 1.0)
-    return replace(
-        solution, n_iter=steps, history=history, objective=history[-1], gap=gap, converged=repeated and gap <= tol
-    )
+    gap = solution.gap if rounds.repeats else max(solution.gap, 1.0)
+    objective, converged = history[-1], rounds.repeats and gap <= tol
+    return replace(solution, n_iter=rounds.n_iter, history=history, objective=objective, gap=gap, converged=converged)

@@ -5,14 +5,14 @@ sample lies within sampling error of the minimum of all. So the search, from the
 is done on a sample; each larger one takes a few quasi-Newton steps, a sweep over its rows each, with a Hessian made
 where it starts and what :class:`Secant` learns.
 
-The Hessian. Rows bend the sum by ``w phi''(u)``. A corner adds its jump times the density of margins there, which the
+The Hessian. Rows add ``w phi''(u)``. A corner adds its jump times the density of margins there, which the
 rows in a window of half-width ``h`` around it show: each adds ``w jump / (2 h)``. Rows whose slope is nearly zero are
 left out, and of the others enough are taken. Far from a minimum the Hessian is indefinite. The majoriser's, ``M``,
 never is, and exceeds it, so the first of ``(1 - t) H + t M``, ``t`` rising to 1, that is safely positive definite makes
 the step.
 
 The end is the majoriser's: its minimum, reached by a sweep or two, certifies that no bound touching here falls by more
-than the gap. Whoever is not there yet goes on by the ordinary rounds.
+than the gap. Where these steps do not get that far, the ordinary rounds go on from the point reached.
 """
 
 from __future__ import annotations
@@ -21,17 +21,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
+from softmargin._progress import report
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.linalg import definite_cholesky
 from softmargin.solvers.nonconvex.convex_bounds import bound_at, certain_margins, is_degenerate
-from softmargin.solvers.ridge.newton import newton, sample, thin
-from softmargin.solvers.ridge.newton_systems import FeatureGeometry
+from softmargin.solvers.ridge.newton import newton
+from softmargin.solvers.ridge.newton_systems import FeatureSystem
 from softmargin.solvers.ridge.quasi_newton import Secant, Sweep
-from softmargin.solvers.ridge.subsampled_start import balanced_gap, glide
+from softmargin.solvers.ridge.subsampled_start import (
+    balanced_gap,
+    quasi_newton_iterations,
+    stratified_sample,
+    thin,
+)
 
-__all__ = ["cascade"]
+__all__ = ["growing_samples"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -49,24 +55,27 @@ _FURTHEST, _SHORTEST = 16.0, 1e-3
 _TINY = 1e-12
 _FAR = 3  # steps after which the majoriser's Hessian is made anew
 _ENOUGH = 16_000  # rows that make a Hessian
-_ASLEEP, _NEARBY = 1e-3, 0.1  # slopes below this fraction of the largest do not count; margins nearby, in their spread
+_NO_SLOPE = 1e-3  # slopes below this fraction of the largest do not count
+_NEARBY = 0.1  # margins a little further up, in units of their spread
 _SEARCH_STEPS, _STEPS, _MOST_SWEEPS = 30, 16, 60
 
 
-class _Astray(Exception):
-    """The steps led nowhere; the ordinary rounds must do the work."""
+class _NoProgress(Exception):
+    """These steps make no progress; the ordinary rounds must do the work."""
 
 
 class _Model(NamedTuple):
-    """Inverse Hessians at a place: the mixture's that makes steps, the majoriser's that certifies, its curvature."""
+    """Inverse Hessians at a point: the mixture's that makes steps, the majoriser's that certifies, its curvature."""
 
     step: Secant
     bound: Secant
-    total: float
+    mass: float
 
 
-def cascade(problem: Problem, geometry: FeatureGeometry, tol: float, max_iter: int, verbose: int) -> Solution | None:
-    """A local minimum near that of a sample, or a start; None where rows are too few or steps lead nowhere."""
+def growing_samples(
+    problem: Problem, system: FeatureSystem, tol: float, max_iter: int, verbose: int
+) -> Solution | None:
+    """A local minimum near that of a sample, or a start; None where rows are too few or steps make no progress."""
     n, p = problem.expansion.shape
     first = max(_FIRST, _ROWS_PER_COLUMN * p)
     if n < _GROWTH * first:
@@ -74,24 +83,24 @@ def cascade(problem: Problem, geometry: FeatureGeometry, tol: float, max_iter: i
     levels = max(1, round(float(np.log(n / first) / np.log(_GROWTH))))
     shares = np.geomspace(first / n, 1.0, levels + 1)[:-1]
     try:
-        part = problem.take(*sample(problem.y, float(shares[0])))
-        here = _search(Sweep(part, _base(part, geometry, max_iter, verbose)), verbose)
+        part = problem.take(*stratified_sample(problem.y, float(shares[0])))
+        here = _search(Sweep(part, _base(part, system, max_iter, verbose)), verbose)
         for share in shares[1:]:
-            part = problem.take(*sample(problem.y, float(share)))
-            here = Sweep(part, here.place)
+            part = problem.take(*stratified_sample(problem.y, float(share)))
+            here = Sweep(part, here.point)
             here, _ = _follow(here, _ROUGH, here.objective, verbose)
         scale = abs(here.objective)
-        here = Sweep(problem, here.place)
+        here = Sweep(problem, here.point)
         here, model = _follow(here, tol if problem.loss.smooth else max(_CLOSE, tol), scale, verbose)
         return _finish(here, model, tol, scale, verbose)
-    except _Astray:
+    except _NoProgress:
         return None
 
 
-def _base(problem: Problem, geometry: FeatureGeometry, max_iter: int, verbose: int) -> Array:
+def _base(problem: Problem, system: FeatureSystem, max_iter: int, verbose: int) -> Array:
     """The fit of the convex relative, roughly."""
     trusted = bound_at(problem, certain_margins(problem))
-    base = newton(trusted, geometry.of(problem.expansion), None, _BASE, max_iter, verbose)
+    base = newton(trusted, system.of(problem.expansion), None, _BASE, max_iter, verbose)
     return np.append(base.coef, base.intercept)
 
 
@@ -109,7 +118,7 @@ def _search(here: Sweep, verbose: int) -> Sweep:
                 break
             there = start.moved(length * step)
         if verbose:
-            print(f"search on {len(here.g)} rows: objective {here.objective:.12g}")
+            report(f"search on {len(here.g)} rows: objective {here.objective:.12g}")
         if start.objective - here.objective <= _ROUGH * abs(here.objective):
             break
     return here
@@ -130,7 +139,7 @@ def _follow(here: Sweep, tol: float, scale: float, verbose: int) -> tuple[Sweep,
             slope = float(step @ here.residual)
         promise = slope
         if verbose:
-            print(f"follow on {len(here.g)} rows: expected gain {-0.5 * slope / abs(scale):.3g}")
+            report(f"follow on {len(here.g)} rows: expected gain {-0.5 * slope / abs(scale):.3g}")
         if -0.5 * slope <= tol * abs(scale):
             break
         there = here.moved(step)
@@ -143,7 +152,7 @@ def _follow(here: Sweep, tol: float, scale: float, verbose: int) -> tuple[Sweep,
         model.step.learn(here, there)
         here = there
     if doubt and here.objective > start.objective:
-        raise _Astray
+        raise _NoProgress
     return here, model
 
 
@@ -155,23 +164,23 @@ def _finish(here: Sweep, model: _Model, tol: float, scale: float, verbose: int) 
     while failures < 2 and here.number < _MOST_SWEEPS:
         bound = bound_at(problem, here.margins)
         if is_degenerate(bound):
-            raise _Astray
+            raise _NoProgress
         origin = here.under(bound)
-        found, there = glide(origin, model.bound, model.total, 0.5 * tol * scale, balanced_gap)
+        found, there = quasi_newton_iterations(origin, model.bound, model.mass, 0.5 * tol * scale, balanced_gap)
         here = there.under(problem)
         if found is None:
-            here, failures = Sweep(problem, here.place, here.number + 1), failures + 1
+            here, failures = Sweep(problem, here.point, here.number + 1), failures + 1
             model = _model(here)
             continue
         gap, g = found
         # the bound is convex: its fall from the origin is at most what the slope there promises
-        gap += max(-float(origin.residual @ (there.place - origin.place)), 0.0)
+        gap += max(-float(origin.residual @ (there.point - origin.point)), 0.0)
         gap /= max(abs(here.objective), here.penalty)
         if verbose:
-            print(f"bound: objective {here.objective:.12g}, gap {gap:.3g}")
+            report(f"bound: objective {here.objective:.12g}, gap {gap:.3g}")
         if gap <= tol:
             return _solution(here, g, gap, True)
-        here = Sweep(problem, here.place, here.number + 1)
+        here = Sweep(problem, here.point, here.number + 1)
     return _solution(here, here.g, np.inf, False)
 
 
@@ -181,35 +190,35 @@ def _solution(here: Sweep, g: Array, gap: float, converged: bool) -> Solution:
 
 
 def _model(here: Sweep) -> _Model:
-    """The Hessians at a place, from enough of the rows that bend there."""
+    """The Hessians at a point, from enough of the rows that bend there."""
     problem, margins = here.problem, here.margins
     if len(margins) > _ENOUGH:
-        rows = np.flatnonzero(_awake(here))
+        rows = np.flatnonzero(_with_slope(here))
         few = thin(rows, _ENOUGH)
         problem, margins = problem.take(few, np.full(len(few), len(rows) / max(len(few), 1))), margins[few]
     bound, p = bound_at(problem, margins), problem.expansion.shape[1]
     if is_degenerate(bound):
-        raise _Astray
+        raise _NoProgress
     above = bound.evaluate(margins).curvature
     M = _moments(problem, above)
     M[np.arange(p), np.arange(p)] += problem.penalty.ridge
     if not problem.fit_intercept:
         M[p, p] = 1.0
     below = _moments(problem, above - problem.evaluate(margins).curvature) - _corners(here)
-    inverse = _inverse(M)
+    inverse = definite_cholesky(M)
     if inverse is None:
-        raise _Astray
+        raise _NoProgress
     for mix in _MIXES:
-        if _inverse((1 - _SAFE) * M - (1 - mix) * below) is not None:
+        if definite_cholesky((1 - _SAFE) * M - (1 - mix) * below) is not None:
             break
-    return _Model(Secant(_inverse(M - (1 - mix) * below) or inverse), Secant(inverse), float(above.sum()))
+    return _Model(Secant(definite_cholesky(M - (1 - mix) * below) or inverse), Secant(inverse), float(above.sum()))
 
 
-def _awake(here: Sweep) -> NDArray[np.bool_]:
+def _with_slope(here: Sweep) -> NDArray[np.bool_]:
     """The rows with a slope, here or a little further up: those beyond do not bend the objective."""
     slope = np.abs(here.g)
     nearby = np.abs(here.problem.weights * here.problem.loss.slope(here.margins + _NEARBY * here.margins.std()))
-    return np.maximum(slope, nearby) > _ASLEEP * float(slope.max())
+    return np.maximum(slope, nearby) > _NO_SLOPE * float(slope.max())
 
 
 def _corners(here: Sweep) -> Array | float:
@@ -242,11 +251,3 @@ def _moments(problem: Problem, W: Array) -> Array:
             out[p, :p] += sign * first
             out[p, p] += sign * total
     return out
-
-
-def _inverse(A: Array) -> Any:
-    try:
-        factor = linalg.cho_factor(A, check_finite=False)
-    except linalg.LinAlgError:
-        return None
-    return lambda r: linalg.cho_solve(factor, r, check_finite=False)

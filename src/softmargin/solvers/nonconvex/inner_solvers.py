@@ -1,11 +1,12 @@
-"""Moving from one convex problem to the next: the place of a majorise-minimise method, and how it travels.
+"""Minimising one convex bound after the other, each from where the last one ended.
 
-Smooth problems with a ridge keep one geometry and its factors through all rounds, and can take Newton steps of the
+Smooth problems with a ridge keep one Newton system and its factors through all rounds, and can take Newton steps of the
 nonconvex problem itself; all others go through whichever engine accepts them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -14,33 +15,26 @@ from numpy.typing import NDArray
 
 from softmargin.problem import Problem
 from softmargin.solution import Solution
-from softmargin.solvers.elastic_net.local_linear import LOCAL_LINEAR
-from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.nonconvex.growing_samples import cascade
-from softmargin.solvers.ridge.conjugate_gradient import ConjugateGeometry
-from softmargin.solvers.ridge.indefinite_step import signed_step
-from softmargin.solvers.ridge.newton import NEWTON, Point, geometry_of, march, newton
-from softmargin.solvers.ridge.newton_systems import FeatureGeometry, KernelGeometry
-from softmargin.solvers.svm.one_corner import BOX_QP
+from softmargin.solvers.nonconvex.growing_samples import growing_samples
+from softmargin.solvers.nonconvex.majorize_minimise import ROUNDING
+from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem
+from softmargin.solvers.ridge.indefinite_step import indefinite_step
+from softmargin.solvers.ridge.newton import NEWTON, Point, newton, newton_iterations, newton_system
+from softmargin.solvers.ridge.newton_systems import Factor, FeatureSystem, KernelSystem
+from softmargin.solvers.thresholds import FEW_ROWS
 
-__all__ = ["CONVEX_ENGINES", "FEW_ROWS", "ROUNDING", "Walk", "walk_of"]
+__all__ = ["InnerSolver", "inner_solver"]
 
 Array = NDArray[np.floating[Any]]
 
-CONVEX_ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX_QP)
-ROUNDING = 1e-12  # relative rise of an objective that is none
-
-_LEAP = 0.5  # a Newton step may not move scores further than this, relative to the largest
-# Up to so many rows scores are settled to tol, and a Newton step is taken whole or not at all: it decides which minimum
-# is found. Beyond, steps may be shortened, and a round that gains less than tol of the objective is the last.
-FEW_ROWS = 1000
+_FURTHEST = 0.5  # a Newton step may not move scores further than this, relative to the largest
 _HALVINGS = 5
 _FINEST = 1e-10  # engines that measure gaps by differences of objectives reach no further
 
 
-class Walk(Protocol):
-    """A place that moves from one convex problem to the next."""
+class InnerSolver(Protocol):
+    """A point that moves from the minimiser of one convex problem to that of the next."""
 
     @property
     def margins(self) -> Array: ...
@@ -51,15 +45,15 @@ class Walk(Protocol):
     @property
     def penalty(self) -> float: ...
 
-    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution | None:
-        """Go near a local minimum of a nonconvex problem by way of samples of its rows, where they are many.
+    def subsampled_start(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution | None:
+        """Go near a local minimum of a nonconvex problem by way of growing samples of its rows, where they are many.
 
         The result is a minimum if it says that it has converged, else a start.
         """
         ...
 
-    def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-        """Go to the minimiser of a problem, from nowhere or from a solution of a nearby one."""
+    def warm_start(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+        """Go to the minimiser of a problem, from zero or from a solution of a nearby one."""
         ...
 
     def reset(self, problem: Problem) -> None:
@@ -70,34 +64,36 @@ class Walk(Protocol):
         """Go to the minimiser of a problem from here, where its objective is known."""
         ...
 
-    def value(self, problem: Problem) -> float:
+    def objective(self, problem: Problem) -> float:
         """The objective of a problem here."""
         ...
 
-    def newton(self, problem: Problem, objective: float) -> bool:
+    def newton_step(self, problem: Problem, objective: float) -> bool:
         """Take a Newton step of a nonconvex problem if that is a step down, and say whether it was."""
         ...
 
-    def back(self) -> None:
+    def undo(self) -> None:
         """Undo the last move."""
         ...
 
 
-def walk_of(problem: Problem) -> Walk:
-    for engine in CONVEX_ENGINES:
+def inner_solver(problem: Problem, engines: Sequence[Engine]) -> InnerSolver:
+    """The solver for bounds like ``problem``: the first of the engines that accepts them."""
+    for engine in engines:
         if engine.accepts(problem):
-            return _NewtonWalk(problem) if engine is NEWTON else _EngineWalk(problem, engine)
-    wants = "; ".join(f"{engine.name} needs {engine.needs}" for engine in CONVEX_ENGINES)
+            return _NewtonSolver(problem) if engine is NEWTON else _EngineSolver(problem, engine)
+    wants = "; ".join(f"{engine.name} needs {engine.needs}" for engine in engines)
     raise ValueError(f"No solver accepts the bound {problem.loss!r} with {problem.penalty!r}: {wants}.")
 
 
-class _NewtonWalk:
-    """Smooth bounds with a ridge: one geometry serves every round, factors are kept while they serve."""
+class _NewtonSolver:
+    """Smooth bounds with a ridge: one Newton system for every round, factors are kept while they serve."""
 
     def __init__(self, problem: Problem) -> None:
-        self.geometry = geometry_of(problem)
-        self.wide = isinstance(self.geometry, KernelGeometry) and not problem.expansion.is_kernel
+        self.system = newton_system(problem)
+        self.wide = isinstance(self.system, KernelSystem) and not problem.expansion.is_kernel
         self.expansion = problem.expansion
+        self.factor: Factor | None = None
 
     @property
     def margins(self) -> Array:
@@ -111,45 +107,47 @@ class _NewtonWalk:
     def coef(self) -> Array:
         return self.expansion.transpose(self.point.coef) if self.wide else self.point.coef
 
-    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution | None:
-        if not isinstance(self.geometry, FeatureGeometry) or isinstance(self.geometry, ConjugateGeometry):
+    def subsampled_start(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution | None:
+        if not isinstance(self.system, FeatureSystem) or isinstance(self.system, ConjugateSystem):
             return None  # a sample says nothing about most coefficients of a kernel; many columns have no Hessian
-        found = cascade(problem, self.geometry, tol, max_iter, verbose)
+        found = growing_samples(problem, self.system, tol, max_iter, verbose)
         if found is not None and not found.converged:
-            self.geometry.total = None
-            self.point = self.last = Point(problem, self.geometry, found)
+            self._stand(Point(problem, self.system, found))
         return found
 
-    def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-        self.geometry.total = None
-        solution = newton(problem, self.geometry, start, tol, max_iter, verbose)
-        self.point = self.last = Point(problem, self.geometry, solution)
+    def warm_start(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+        solution = newton(problem, self.system, start, tol, max_iter, verbose)
+        self._stand(Point(problem, self.system, solution))
         return replace(solution, coef=self.coef)
 
     def reset(self, problem: Problem) -> None:
-        self.geometry.total = None
-        self.point = self.last = Point(problem, self.geometry, None)
+        self._stand(Point(problem, self.system, None))
 
-    def value(self, problem: Problem) -> float:
+    def _stand(self, point: Point) -> None:
+        self.factor = None
+        self.point = self.last = point
+
+    def objective(self, problem: Problem) -> float:
         return self.point.objective if self.point.problem is problem else problem.cost(self.margins) + self.penalty
 
     def minimise(self, problem: Problem, objective: float, tol: float, max_iter: int, verbose: int) -> Solution:
         self.last, self.point = self.point, self.point.under(problem, objective)
-        n_iter, history = march(self.point, tol, max_iter, max(verbose - 1, 0))
-        return self.point.solution(n_iter, tol, history)
+        done = newton_iterations(self.point, self.factor, tol, max_iter, max(verbose - 1, 0))
+        self.factor = done.factor
+        return done.solution(self.point, tol)
 
-    def newton(self, problem: Problem, objective: float) -> bool:
+    def newton_step(self, problem: Problem, objective: float) -> bool:
         here = self.point.under(problem, objective)
-        curvature = here.term.curvature
+        _ = here.term.curvature  # brings slopes and cost as well
         here.measure()
-        step = signed_step(self.geometry, curvature, here.coef, here.g, here.gap / max(here.scale, _FINEST))
+        step = indefinite_step(here)
         if step is None:
             return False
         reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))
         many = len(here.margins) > FEW_ROWS
-        if reach > _LEAP and not many:
+        if reach > _FURTHEST and not many:
             return False
-        step = step.scaled(_LEAP / max(reach, _LEAP))
+        step = step.scaled(_FURTHEST / max(reach, _FURTHEST))
         for _ in range(_HALVINGS if many else 1):
             there = here.shifted(step)
             if there.objective <= objective + ROUNDING * (1 + abs(objective)):
@@ -158,54 +156,56 @@ class _NewtonWalk:
             step = step.scaled(0.5)
         return False
 
-    def back(self) -> None:
+    def undo(self) -> None:
         self.point = self.last
 
 
-class _EngineWalk:
+class _EngineSolver:
     """Bounds with corners, l1 costs or concave penalties: whichever engine takes them."""
 
     def __init__(self, problem: Problem, engine: Engine) -> None:
         self.engine = engine
-        self.reset(problem)
+        self._at = self._last = _at_zero(problem)
 
     @property
     def margins(self) -> Array:
-        return self.place[1]
+        return self._at[1]
 
     @property
     def coef(self) -> Array:
-        return self.place[0].coef
+        return self._at[0].coef
 
     @property
     def penalty(self) -> float:
-        return self.place[2]
+        return self._at[2]
 
-    def leap(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution | None:
+    def subsampled_start(self, problem: Problem, tol: float, max_iter: int, verbose: int) -> Solution | None:
         return None
 
-    def begin(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-        return self._go(problem, start, tol, max_iter, verbose)
+    def warm_start(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+        found = self.engine.run(problem, start, max(tol, _FINEST), max_iter, verbose)
+        penalty = problem.penalty.value(found.coef, problem.expansion.quadratic(found.coef))
+        self._last, self._at = self._at, (found, problem.margins(found.coef, found.intercept), penalty)
+        return found
 
     def reset(self, problem: Problem) -> None:
-        n, p = problem.expansion.shape
-        nothing = Solution(np.zeros(p), 0.0, np.zeros(n), np.inf, np.inf, 0, False)
-        self.place = self.last = (nothing, problem.margins_of(np.zeros(n), 0.0), 0.0)
+        self._at = self._last = _at_zero(problem)
 
-    def value(self, problem: Problem) -> float:
+    def objective(self, problem: Problem) -> float:
         return problem.cost(self.margins) + self.penalty
 
     def minimise(self, problem: Problem, objective: float, tol: float, max_iter: int, verbose: int) -> Solution:
-        return self._go(problem, self.place[0], tol, max_iter, max(verbose - 1, 0))
+        return self.warm_start(problem, self._at[0], tol, max_iter, max(verbose - 1, 0))
 
-    def _go(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-        found = self.engine.run(problem, start, max(tol, _FINEST), max_iter, verbose)
-        penalty = problem.penalty.value(found.coef, problem.expansion.quadratic(found.coef))
-        self.last, self.place = self.place, (found, problem.margins(found.coef, found.intercept), penalty)
-        return found
-
-    def newton(self, problem: Problem, objective: float) -> bool:
+    def newton_step(self, problem: Problem, objective: float) -> bool:
         return False
 
-    def back(self) -> None:
-        self.place = self.last
+    def undo(self) -> None:
+        self._at = self._last
+
+
+def _at_zero(problem: Problem) -> tuple[Solution, Array, float]:
+    """The zero point, its margins and its penalty."""
+    n, p = problem.expansion.shape
+    nothing = Solution(np.zeros(p), 0.0, np.zeros(n), np.inf, np.inf, 0, False)
+    return nothing, problem.margins_of(np.zeros(n), 0.0), 0.0

@@ -4,6 +4,9 @@
 second part is replaced by its tangent; in the dual only the box changes: ``[0, 2 w]`` for points kept, ``[-2 w, 0]``
 for points given up. The objective falls at every step and the loop ends when ``g`` repeats. A poor start ends at a
 poor stationary point, so the start is the SVM's solution, or a neighbour's.
+
+A result is a box QP's and not a :class:`Solution`: the next weight of a family starts from its multipliers and from the
+points it gave up, and its kernel rows are shared.
 """
 
 from __future__ import annotations
@@ -13,14 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 from softmargin.solvers.svm.box_qp import BoxSolution
 from softmargin.solvers.svm.one_corner import KinkedFamily
 
 __all__ = ["PsiSolution", "solve_psi"]
 
 Array = NDArray[np.floating[Any]]
+Mask = NDArray[np.bool_]
 
 _MAX_STEPS = 100
+_STALLED = 1e-12  # a relative gain below this is rounding: the points that change sides lie on the boundary
 
 
 class PsiSolution(NamedTuple):
@@ -30,22 +36,42 @@ class PsiSolution(NamedTuple):
     coef: Array
     objective: float
     history: list[float]
-    given_up: NDArray[np.bool_]
+    given_up: Mask
 
 
-def solve_psi(family: KinkedFamily, y: Array, weights: Array, given_up: NDArray[np.bool_], u: Array) -> PsiSolution:
+class _Rounds:
+    """A box QP for the points given up at the last score."""
+
+    def __init__(self, family: KinkedFamily, y: Array, weights: Array, given_up: Mask, u: Array) -> None:
+        self.family, self.y, self.weights, self.u = family, y, weights, u
+        self.given_up, self.now, self.value = given_up, given_up, np.inf
+
+    def objective(self) -> float:
+        return self.value
+
+    def next_round(self) -> bool:
+        y, weights = self.y, self.weights
+        self.given_up = self.now
+        low, high = np.where(self.given_up, -2 * weights, 0.0), np.where(self.given_up, 0.0, 2 * weights)
+        self.last = (self.value, getattr(self, "found", None))
+        self.found = self.family.solve(y, np.where(y > 0, low, -high), np.where(y > 0, high, -low), self.u)
+        box = self.found[0]
+        scores = box.gradient + y + box.intercept
+        self.value = 0.5 * float(box.u @ (box.gradient + y)) + 2 * float(weights @ np.clip(1 - y * scores, 0, 1))
+        self.now, self.u = y * scores < 0, box.u
+        stalled = self.value >= self.last[0] - _STALLED * abs(self.last[0])
+        return stalled or np.array_equal(self.now, self.given_up)
+
+    def undo(self) -> None:
+        self.value, found = self.last
+        if found is not None:
+            self.found = found
+
+
+def solve_psi(family: KinkedFamily, y: Array, weights: Array, given_up: Mask, u: Array) -> PsiSolution:
     """Descend from the points ``given_up`` and the multipliers ``u``."""
     history: list[float] = []
-    for _ in range(_MAX_STEPS):
-        low, high = np.where(given_up, -2 * weights, 0.0), np.where(given_up, 0.0, 2 * weights)
-        box, coef = family.solve(y, np.where(y > 0, low, -high), np.where(y > 0, high, -low), u)
-        scores = box.gradient + y + box.intercept
-        norm = float(box.u @ (box.gradient + y))
-        objective = 0.5 * norm + 2 * float(weights @ np.clip(1 - y * scores, 0, 1))
-        history.append(objective)
-        now, u = y * scores < 0, box.u
-        stalled = len(history) > 1 and history[-1] >= history[-2] - 1e-12 * abs(history[-2])
-        if np.array_equal(now, given_up) or stalled:
-            break
-        given_up = now
-    return PsiSolution(box, coef, objective, history, given_up)
+    rounds = _Rounds(family, y, weights, given_up, u)
+    majorize_minimise(rounds, history, _MAX_STEPS)
+    box, coef = rounds.found
+    return PsiSolution(box, coef, rounds.value, history, rounds.given_up)

@@ -1,8 +1,9 @@
 """Newton's step where some curvatures are negative: the last steps of a nonconvex fit.
 
-Close to a local minimum the whole Hessian is positive definite although rows far on the wrong side bend the other way.
-Features: the rows that bend down are subtracted from the ``p x p`` Hessian, and its Cholesky factor exists exactly
-where the quadratic model has a minimum. Kernels: with ``W = S D S``, ``D`` the signs and ``S`` the roots of ``|W|``,
+Close to a local minimum the whole Hessian is positive definite although rows far on the wrong side curve the other way.
+Features: the rows of negative curvature are subtracted from the ``p x p`` Hessian, and its Cholesky factor exists
+exactly where the quadratic model has a minimum. Kernels: with ``W = S D S``, ``D`` the signs and ``S`` the roots of
+``|W|``,
 
     (ridge I + W K)^(-1) r = (r - S (D + S K S / ridge)^(-1) S K r / ridge) / ridge
 
@@ -19,53 +20,53 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from softmargin.solvers.ridge.conjugate_gradient import ConjugateGeometry
-from softmargin.solvers.ridge.newton_systems import FeatureGeometry, Geometry, KernelGeometry, Step
+from softmargin.solvers.linalg import Bordered, bordered_solve, definite_cholesky
+from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem, conjugate_gradients
+from softmargin.solvers.ridge.newton import Point
+from softmargin.solvers.ridge.newton_systems import FeatureSystem, KernelSystem, Step
 
-__all__ = ["signed_step"]
+__all__ = ["indefinite_step"]
 
 Array = NDArray[np.floating[Any]]
 
 
-def signed_step(geometry: Geometry, W: Array, coef: Array, g: Array, gap: float) -> Step | None:
-    """The Newton step for curvatures ``W`` of any sign, from the point whose gap the geometry measured last.
-
-    Without a Hessian it is as accurate as the relative ``gap`` is worth.
-    """
-    if isinstance(geometry, ConjugateGeometry):
-        return geometry.signed_step(W, g, gap)
-    if isinstance(geometry, FeatureGeometry):
-        return _feature_step(geometry, W, g)
-    if isinstance(geometry, KernelGeometry):
-        return _kernel_step(geometry, W, coef)
+def indefinite_step(point: Point) -> Step | None:
+    """The Newton step of a problem at a point where its curvatures have any sign, if the model has a minimum."""
+    system = point.system
+    if isinstance(system, ConjugateSystem):
+        W, g = point.term.curvature, point.g
+        diagonal = system.expansion.squared_norms(np.abs(W)) + system.ridge
+        gap = point.gap / point.scale if point.scale > 0 else 1.0
+        return conjugate_gradients(system, W, diagonal, (point.residual.vector, float(g.sum())), gap)
+    if isinstance(system, FeatureSystem):
+        return _feature_step(system, point)
+    if isinstance(system, KernelSystem):
+        return _kernel_step(system, point)
     return None
 
 
-def _feature_step(geometry: FeatureGeometry, W: Array, g: Array) -> Step | None:
-    hessian, border = geometry.expansion.moments(np.maximum(W, 0.0))
+def _feature_step(system: FeatureSystem, point: Point) -> Step | None:
+    W = point.term.curvature
+    hessian, border = system.expansion.moments(np.maximum(W, 0.0))
     if np.any(W < 0):
-        bent_down = geometry.expansion.moments(np.maximum(-W, 0.0))
-        hessian, border = hessian - bent_down[0], border - bent_down[1]
-    hessian[np.diag_indices_from(hessian)] += geometry.ridge
-    try:
-        factor = linalg.cho_factor(hessian, check_finite=False)
-    except linalg.LinAlgError:
+        negative = system.expansion.moments(np.maximum(-W, 0.0))
+        hessian, border = hessian - negative[0], border - negative[1]
+    hessian[np.diag_indices_from(hessian)] += system.ridge
+    factor = definite_cholesky(hessian)
+    if factor is None:
         return None
-    dcoef, dintercept = -linalg.cho_solve(factor, geometry.residual, check_finite=False), 0.0
-    if geometry.fit_intercept:
-        shadow = linalg.cho_solve(factor, border, check_finite=False)
-        bend = float(W.sum()) - float(border @ shadow)
-        if bend <= 0:
-            return None
-        dintercept = -(float(g.sum()) + float(border @ dcoef)) / bend
-        dcoef -= dintercept * shadow
-    return Step(dcoef, dintercept, geometry.expansion.apply(dcoef))
+    bordered = Bordered(factor, border if system.fit_intercept else None, float(W.sum()))
+    if system.fit_intercept and bordered.pivot <= 0:
+        return None
+    dcoef, dintercept = bordered.solve(-point.residual.vector, -float(point.g.sum()))
+    return Step(dcoef, dintercept, system.expansion.apply(dcoef))
 
 
-def _kernel_step(geometry: KernelGeometry, W: Array, coef: Array) -> Step | None:
-    active, ridge = np.flatnonzero(W), geometry.ridge
+def _kernel_step(system: KernelSystem, point: Point) -> Step | None:
+    W, coef, ridge = point.term.curvature, point.coef, system.ridge
+    active = np.flatnonzero(W)
     root = np.sqrt(np.abs(W[active]))
-    B = geometry.block(active, root)
+    B = system.block(active, root)
     B[np.diag_indices_from(B)] += np.sign(W[active])
     factor = linalg.lu_factor(B.T, overwrite_a=True, check_finite=False)
 
@@ -75,12 +76,10 @@ def _kernel_step(geometry: KernelGeometry, W: Array, coef: Array) -> Step | None
         out[active] -= root * inner
         return out / ridge
 
-    dcoef, dintercept = -solve(geometry.residual, geometry.image), 0.0
-    if geometry.fit_intercept:
-        shadow = solve(W, geometry.scores(W))
-        bend = float(shadow.sum())
-        if not bend > 0:
+    dcoef, dintercept = -solve(point.residual.vector, point.residual.image), 0.0
+    if system.fit_intercept:
+        image = solve(W, system.scores(W))
+        if not float(image.sum()) > 0:
             return None
-        dintercept = (float(coef.sum()) + float(dcoef.sum())) / bend
-        dcoef -= dintercept * shadow
-    return Step(dcoef, dintercept, geometry.scores(dcoef)) if np.all(np.isfinite(dcoef)) else None
+        dcoef, dintercept = bordered_solve(dcoef, image, np.ones(len(coef)), 0.0, -float(coef.sum()))
+    return Step(dcoef, dintercept, system.scores(dcoef)) if np.all(np.isfinite(dcoef)) else None

@@ -48,11 +48,11 @@ def descend(problem: Problem, margins: Array, term: DataTerm, ray: Ray) -> tuple
 
 
 def center(
-    problem: Problem, margins: Array, term: DataTerm, bend: float | None = None
+    problem: Problem, margins: Array, term: DataTerm, mass: float | None = None
 ) -> tuple[float, Array, DataTerm]:
     """The shift of the intercept that makes it optimal for the present coefficients, with margins and data term there.
 
-    ``bend`` is a guess of the total curvature, if one is known.
+    ``mass`` is a guess of the total curvature, if one is known.
     """
     if not problem.fit_intercept:
         return 0.0, margins, term
@@ -68,8 +68,8 @@ def center(
         at = DataTerm(problem, moved)
         return side * float(y @ at.slope), moved, at
 
-    bend = float(term.curvature.sum()) if bend is None else bend
-    first = min(abs(slope) / bend, 1e3) if bend > 0 else 1.0
+    mass = float(term.curvature.sum()) if mass is None else mass
+    first = min(abs(slope) / mass, 1e3) if mass > 0 else 1.0
     t, margins, term = _root(probe, -abs(slope), first=first, target=target)
     return t * side, margins, term
 

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from softmargin.expansions import Totals
 from softmargin.problem import Problem, RowTerm
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine, relative_gap
+from softmargin.solvers.linalg import Bordered, shifted_cholesky
 
 __all__ = ["NEWTON_BY_PASSES"]
 
@@ -78,14 +78,8 @@ class _Visited(NamedTuple):
         assert totals.border is not None
         hessian = totals.hessian.copy()
         hessian[np.diag_indices_from(hessian)] += self.problem.penalty.ridge
-        factor = linalg.cho_factor(hessian, check_finite=False)
-        step = -linalg.cho_solve(factor, self.residual, check_finite=False)
-        if not self.problem.fit_intercept:
-            return step, 0.0
-        response = linalg.cho_solve(factor, totals.border, check_finite=False)
-        pivot = totals.mass - float(totals.border @ response)
-        shift = -(self.total + float(totals.border @ step)) / pivot if pivot > 0 else 0.0
-        return step - shift * response, shift
+        border = totals.border if self.problem.fit_intercept else None
+        return Bordered(shifted_cholesky(hessian), border, totals.mass).solve(-self.residual, -self.total)
 
     def next(self) -> _Visited | None:
         """The first point along the Newton step that decreases the objective enough; None where none does."""

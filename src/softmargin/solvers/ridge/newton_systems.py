@@ -1,4 +1,4 @@
-"""Where the coefficients live: what one Newton step and one certificate cost in each expansion.
+"""Newton's equations in each expansion: what a residual, a factor and a step cost, and the certificate they give.
 
 With ``g = y (w phi'(u) + tilt)`` the derivative of the data term in each score and ``W = w phi''(u)``, a ridge problem
 has the Newton system
@@ -12,8 +12,10 @@ with more columns than rows use the kernel form with ``K = Phi Phi'``.
 
 Certificate. Once the intercept is optimal, the slopes are dual feasible and Fenchel-Young holds with equality, whatever
 the loss: the duality gap is ``|ridge beta + Phi'g|^2 / (2 ridge)``, for kernels ``r'K r / (2 ridge)`` with
-``r = ridge beta + g``. A geometry keeps the residual it certified, because the next step starts from it, and the last
-factor, because steps with a stale Hessian still descend and cost little.
+``r = ridge beta + g``.
+
+A system is a function of the data alone. It answers with values: a :class:`Residual` of a point, a ``Factor`` of
+curvatures, which solvers keep for as long as its steps serve, because steps with a stale Hessian still descend.
 """
 
 from __future__ import annotations
@@ -22,22 +24,27 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from softmargin._compiled.boxqp import add_rows
 from softmargin.expansions import Expansion
 from softmargin.solution import Solution
+from softmargin.solvers.linalg import Bordered, Cholesky, bordered_solve, shifted_cholesky
+from softmargin.solvers.thresholds import CHEAP_FACTOR, MANY_ROWS, ROWS_PER_COLUMN, SINGLE_PRECISION, STEEP
 
-__all__ = ["FeatureGeometry", "Geometry", "KernelGeometry", "Step"]
+__all__ = ["Factor", "FeatureFactor", "FeatureSystem", "KernelSystem", "NewtonSystem", "Residual", "Step"]
 
 Array = NDArray[np.floating[Any]]
 
-
 _DENSE = 0.8  # share of rows with coefficients from which a product with the whole matrix is as fast
-_LARGE = 2e8  # multiplications from which half the digits of a kernel's factor are worth half its time
-_STEEP = 1e5  # the largest eigenvalue, beside 1, at which single precision has digits to spare
 _EPS = float(np.finfo(np.float64).eps)
-_CHEAP = 3e7  # multiplications up to which a new factor costs no more than the rest of a step
+
+
+class Residual(NamedTuple):
+    """The gradient of the objective in the coefficients, the duality gap it certifies, and ``K`` times it (kernels)."""
+
+    vector: Array
+    gap: float
+    image: Array
 
 
 class Step(NamedTuple):
@@ -52,14 +59,31 @@ class Step(NamedTuple):
         return Step(factor * self.coef, factor * self.intercept, factor * self.scores)
 
 
-class Geometry(Protocol):
-    """The questions Newton's method asks."""
+class Factor(Protocol):
+    """Steps for given curvatures."""
+
+    @property
+    def mass(self) -> float:
+        """The sum of the curvatures: the second derivative along the intercept."""
+        ...
+
+    @property
+    def patience(self) -> float:
+        """A factor is kept while each step brings the gap below this fraction of the last."""
+        ...
+
+    def step(self, residual: Residual, coef: Array, g: Array, gap: float) -> Step:
+        """The direction from a point, to an accuracy worth its relative gap."""
+        ...
+
+
+class NewtonSystem(Protocol):
+    """The questions Newton's method asks of an expansion with a ridge."""
 
     size: int
-    total: float | None  # the sum of the curvatures that were factored, None before
-    seen: object  # whose residual is kept
+    ridge: float
+    fit_intercept: bool
     reach: float  # the squared norm of a typical row in units of the ridge; 0 where huge weights do no harm
-    patience: float  # a stale factor is kept while each step brings the gap below this fraction of the last
 
     def coef_of(self, start: Solution) -> Array:
         """The coefficients of a solution, in this geometry."""
@@ -73,31 +97,25 @@ class Geometry(Protocol):
         """The inner product of the ridge norm, given the scores of the second vector."""
         ...
 
-    def gap(self, coef: Array, scores: Array, g: Array) -> float:
-        """The duality gap, for an optimal intercept."""
+    def residual(self, coef: Array, scores: Array, g: Array) -> Residual:
+        """The residual of a point, with the duality gap it has once its intercept is optimal."""
         ...
 
-    def factor(self, W: Array) -> None:
+    def factor(self, W: Array) -> Factor:
         """Prepare steps for the curvatures ``W``."""
         ...
 
-    def step(self, coef: Array, g: Array, gap: float) -> Step:
-        """The direction from the point certified last, to an accuracy worth its relative gap."""
-        ...
 
+class FeatureSystem:
+    """Cholesky of the ``p x p`` Hessian. From ``many`` rows on, a fit of one row in ``share`` pays as a start."""
 
-class FeatureGeometry:
-    """Cholesky of the ``p x p`` Hessian. From ``many`` rows on, a fit on one row in ``share`` pays as a start."""
-
-    share, reach = 16, 0.0
+    share = 10
+    reach = 0.0
 
     def __init__(self, expansion: Expansion, ridge: float, fit_intercept: bool) -> None:
         self.expansion, self.ridge, self.fit_intercept = expansion, ridge, fit_intercept
         self.size = expansion.shape[1]
-        self.total: float | None = None
-        self.seen: object = None
-        self.many = max(20_000, 100 * self.size)
-        self.patience = 0.02 if expansion.shape[0] * self.size**2 > _CHEAP else 0.0
+        self.many = max(MANY_ROWS, ROWS_PER_COLUMN * self.size)
 
     def coef_of(self, start: Solution) -> Array:
         return np.array(start.coef, dtype=np.float64)
@@ -108,55 +126,53 @@ class FeatureGeometry:
     def inner(self, coef: Array, other: Array, other_scores: Array) -> float:
         return float(coef @ other)
 
-    def gap(self, coef: Array, scores: Array, g: Array) -> float:
-        self.residual = self.ridge * coef + self.expansion.transpose(g)
-        return float(self.residual @ self.residual) / (2 * self.ridge)
+    def residual(self, coef: Array, scores: Array, g: Array) -> Residual:
+        vector = self.ridge * coef + self.expansion.transpose(g)
+        return Residual(vector, float(vector @ vector) / (2 * self.ridge), vector)
 
-    def factor(self, W: Array) -> None:
-        hessian, self.border = self.expansion.moments(W)
+    def factor(self, W: Array) -> Factor:
+        hessian, border = self.expansion.moments(W)
         hessian[np.diag_indices_from(hessian)] += self.ridge
-        self.cholesky = _cholesky(hessian)
-        self.shadow = linalg.cho_solve(self.cholesky, self.border, check_finite=False)
-        self.total = float(W.sum())
-        self.bend = self.total - float(self.border @ self.shadow)
+        mass = float(W.sum())
+        system = Bordered(shifted_cholesky(hessian), border if self.fit_intercept else None, mass)
+        return FeatureFactor(self, system, mass)
 
-    def step(self, coef: Array, g: Array, gap: float) -> Step:
-        dcoef, dintercept = self.solve(-self.residual, -float(g.sum()))
-        return Step(dcoef, dintercept, self.expansion.apply(dcoef))
-
-    def solve(self, r: Array, total: float) -> tuple[Array, float]:
-        """The factored Hessian's inverse times a vector for the coefficients and a number for the intercept."""
-        dcoef = linalg.cho_solve(self.cholesky, r, check_finite=False)
-        if not self.fit_intercept or self.bend <= 0:
-            return dcoef, 0.0
-        dintercept = (total - float(self.border @ dcoef)) / self.bend
-        return dcoef - dintercept * self.shadow, dintercept
-
-    def inverse(self, residual: Array) -> Array:
-        """The same for both in one vector, the intercept's last."""
-        return np.append(*self.solve(residual[:-1], float(residual[-1])))
-
-    def of(self, expansion: Expansion) -> FeatureGeometry:
-        """The geometry of some of the rows."""
+    def of(self, expansion: Expansion) -> FeatureSystem:
+        """The system of some of the rows."""
         return type(self)(expansion, self.ridge, self.fit_intercept)
 
-    def adopt(self, part: FeatureGeometry) -> None:
-        """Use the factor of a sample of the rows."""
-        self.cholesky, self.border, self.shadow = part.cholesky, part.border, part.shadow
-        self.bend, self.total = part.bend, part.total
+    def adopt(self, factor: Factor) -> FeatureFactor | None:
+        """The factor of a sample of the rows as one of all, where there is a factor to share."""
+        if not isinstance(factor, FeatureFactor) or not factor.mass > 0:
+            return None
+        return FeatureFactor(self, factor.bordered, factor.mass)
 
 
-class KernelGeometry:
+class FeatureFactor(NamedTuple):
+    """The factored Hessian of some curvatures."""
+
+    system: FeatureSystem
+    bordered: Bordered
+    mass: float
+
+    @property
+    def patience(self) -> float:
+        n, p = self.system.expansion.shape
+        return 0.02 if n * p**2 > CHEAP_FACTOR else 0.0
+
+    def step(self, residual: Residual, coef: Array, g: Array, gap: float) -> Step:
+        dcoef, dintercept = self.bordered.solve(-residual.vector, -float(g.sum()))
+        return Step(dcoef, dintercept, self.system.expansion.apply(dcoef))
+
+
+class KernelSystem:
     """Cholesky of ``I + S K S / ridge`` on the rows with curvature."""
 
     def __init__(self, K: Array, ridge: float, fit_intercept: bool) -> None:
         self.K = K if K.flags.c_contiguous else np.ascontiguousarray(K)
         self.ridge, self.fit_intercept = ridge, fit_intercept
         self.size = len(K)
-        self.total: float | None = None
-        self.seen: object = None
         self.reach = float(np.diagonal(K).mean()) / ridge
-        self.patience = 0.3 if self.size**3 > _CHEAP else 0.0
 
     def coef_of(self, start: Solution) -> Array:
         # the signed dual point is ridge times the coefficients, and exists for features as well
@@ -175,22 +191,20 @@ class KernelGeometry:
     def inner(self, coef: Array, other: Array, other_scores: Array) -> float:
         return float(coef @ other_scores)
 
-    def gap(self, coef: Array, scores: Array, g: Array) -> float:
-        self.residual = self.ridge * coef + g
-        self.image = self.ridge * scores + self.scores(g)  # K residual
+    def residual(self, coef: Array, scores: Array, g: Array) -> Residual:
+        vector = self.ridge * coef + g
+        image = self.ridge * scores + self.scores(g)
         # what rounding may hide: inner products of rows that are large beside their differences
-        noise = _EPS * self.reach * self.ridge * float(np.abs(self.residual).sum()) ** 2
-        return max(float(self.residual @ self.image), noise) / (2 * self.ridge)
+        noise = _EPS * self.reach * self.ridge * float(np.abs(vector).sum()) ** 2
+        return Residual(vector, max(float(vector @ image), noise) / (2 * self.ridge), image)
 
-    def factor(self, W: Array) -> None:
-        self.active, self.total = np.flatnonzero(W), float(W.sum())
-        self.patience = 0.3 if len(self.active) ** 3 > _CHEAP else 0.0
-        self.root = np.sqrt(W[self.active])
-        B = self.block(self.active, self.root)
+    def factor(self, W: Array) -> Factor:
+        active = np.flatnonzero(W)
+        root = np.sqrt(W[active])
+        B = self.block(active, root)
         B[np.diag_indices_from(B)] += 1.0
-        self.cholesky = _cholesky(B)
-        if self.fit_intercept:
-            self.shadow = self._solve(W, self.scores(W)[self.active])
+        factor = KernelFactor(self, active, root, shifted_cholesky(B), float(W.sum()), None)
+        return factor._replace(image=factor.solve(W, self.scores(W))) if self.fit_intercept else factor
 
     def block(self, active: NDArray[np.intp], root: Array) -> Array:
         """``S K S / ridge`` on some rows, in single precision where it is large and its eigenvalues are not.
@@ -198,39 +212,37 @@ class KernelGeometry:
         Residuals are computed in double precision, so a Hessian good to a few digits serves as well, in half the time.
         """
         trace = float(np.square(root) @ np.diagonal(self.K)[active]) / self.ridge
-        dtype: Any = np.float32 if len(active) ** 3 > _LARGE and trace < _STEEP else np.float64
+        single = len(active) ** 3 > SINGLE_PRECISION and trace < STEEP
+        dtype: Any = np.float32 if single else np.float64
         B: Array = np.array(self.K if len(active) == self.size else self.K[np.ix_(active, active)], dtype=dtype)
         B *= root[:, None].astype(dtype)
         B *= (root / self.ridge).astype(dtype)
         return B
 
-    def _solve(self, r: Array, image: Array) -> Array:
-        """``(ridge I + W K)^(-1) r``, given ``image = K r`` on the rows with curvature."""
-        out = r.copy()
-        inner = (image * self.root / self.ridge).astype(self.cholesky[0].dtype, copy=False)
-        out[self.active] -= self.root * linalg.cho_solve(self.cholesky, inner, check_finite=False)
-        return out / self.ridge
 
-    def step(self, coef: Array, g: Array, gap: float) -> Step:
-        dcoef, dintercept = -self._solve(self.residual, self.image[self.active]), 0.0
-        total = float(self.shadow.sum()) if self.fit_intercept else 0.0
-        if total > 0:
-            dintercept = (float(coef.sum()) + float(dcoef.sum())) / total
-            dcoef -= dintercept * self.shadow
-        return Step(dcoef, dintercept, self.scores(dcoef))
+class KernelFactor(NamedTuple):
+    """The factor of ``B`` on the rows with curvature; ``image`` is ``(ridge I + W K)^(-1) W 1``."""
 
+    system: KernelSystem
+    active: NDArray[np.intp]
+    root: Array
+    cholesky: Cholesky
+    mass: float
+    image: Array | None
 
-def _cholesky(A: Array) -> tuple[Array, bool]:
-    """The Cholesky factor of a symmetric matrix, made in its place, with the smallest shift that rounding asks for."""
-    work = A.T
-    diagonal = A.diagonal().copy()
-    potrf = linalg.lapack.dpotrf if A.dtype == np.float64 else linalg.lapack.spotrf
-    for shift in (0.0, 1e-15, 1e-13, 1e-11, 1e-9) if A.dtype == np.float64 else (0.0, 1e-6):
-        if shift > 0:  # a failed attempt leaves the strict upper triangle as it was
-            upper = np.triu(work, 1)
-            work[...] = upper + upper.T
-            np.fill_diagonal(work, diagonal + shift * diagonal.max())
-        factor, failed = potrf(work, lower=1, clean=0, overwrite_a=1)
-        if not failed:
-            return factor, True
-    raise linalg.LinAlgError("The Hessian is not positive definite: X or the kernel matrix is not finite or too large.")
+    @property
+    def patience(self) -> float:
+        return 0.3 if len(self.active) ** 3 > CHEAP_FACTOR else 0.0
+
+    def solve(self, r: Array, image: Array) -> Array:
+        """``(ridge I + W K)^(-1) r``, given ``image = K r``."""
+        out, ridge = r.copy(), self.system.ridge
+        inner = (image[self.active] * self.root / ridge).astype(self.cholesky.lower.dtype, copy=False)
+        out[self.active] -= self.root * self.cholesky(inner)
+        return out / ridge
+
+    def step(self, residual: Residual, coef: Array, g: Array, gap: float) -> Step:
+        dcoef, dintercept = -self.solve(residual.vector, residual.image), 0.0
+        if self.image is not None and float(self.image.sum()) > 0:
+            dcoef, dintercept = bordered_solve(dcoef, self.image, np.ones(len(coef)), 0.0, -float(coef.sum()))
+        return Step(dcoef, dintercept, self.system.scores(dcoef))

@@ -1,8 +1,8 @@
-"""Reading tall data once per step: what a sweep tells about a place, and steps that learn from the sweeps so far.
+"""Reading tall data once per step: what a sweep tells about a point, and steps that learn from the sweeps so far.
 
 A sweep over blocks of rows that stay in cache between ``Phi beta`` and ``Phi'g`` yields margins, responses ``g`` and
 the residual ``r = (ridge beta + Phi'g, 1'g)``, and no line is searched. A Hessian of a sample of the rows, or of a
-place nearby, turns residuals into steps; BFGS corrections,
+point nearby, turns residuals into steps; BFGS corrections,
 
     H^-1 <- (I - rho s y') H^-1 (I - rho y s') + rho s s',     s = step, y = change of r along it, rho = 1 / s'y,
 
@@ -26,14 +26,14 @@ __all__ = ["Secant", "Sweep"]
 
 Array = NDArray[np.floating[Any]]
 
-_BENT = 1e-10  # a correction needs this much curvature along its step, as a cosine
+_LEAST_CURVATURE = 1e-10  # a correction needs this much curvature along its step, as a cosine
 
 
 class Sweep:
-    """A place ``(beta, b)`` with its margins, responses and residual; ``number`` counts the sweeps up to it."""
+    """A point ``(beta, b)`` with its margins, responses and residual; ``number`` counts the sweeps up to it."""
 
-    def __init__(self, problem: Problem, place: Array, number: int = 0) -> None:
-        self.problem, self.place, self.number = problem, place, number
+    def __init__(self, problem: Problem, point: Array, number: int = 0) -> None:
+        self.problem, self.point, self.number = problem, point, number
         self.margins, self.g = np.empty(len(problem.y)), np.empty(len(problem.y))
 
         term = RowTerm(problem.loss, self.intercept)
@@ -49,11 +49,11 @@ class Sweep:
 
     @property
     def coef(self) -> Array:
-        return self.place[:-1]
+        return self.point[:-1]
 
     @property
     def intercept(self) -> float:
-        return float(self.place[-1])
+        return float(self.point[-1])
 
     @property
     def penalty(self) -> float:
@@ -64,11 +64,11 @@ class Sweep:
         return self.problem.cost(self.margins) + self.penalty
 
     def moved(self, step: Array) -> Sweep:
-        """The place a step away."""
-        return Sweep(self.problem, self.place + step, self.number + 1)
+        """The point a step away."""
+        return Sweep(self.problem, self.point + step, self.number + 1)
 
     def under(self, problem: Problem) -> Sweep:
-        """The same place in a problem whose data term has the same slopes here."""
+        """The same point in a problem whose data term has the same slopes here."""
         other = copy(self)
         other.problem = problem
         other.__dict__.pop("objective", None)
@@ -84,8 +84,8 @@ class Secant:
 
     def learn(self, before: Sweep, after: Sweep) -> None:
         """Take note of the residuals at both ends of a step."""
-        s, y = after.place - before.place, after.residual - before.residual
-        if float(s @ y) > _BENT * float(np.linalg.norm(s)) * float(np.linalg.norm(y)):
+        s, y = after.point - before.point, after.residual - before.residual
+        if float(s @ y) > _LEAST_CURVATURE * float(np.linalg.norm(s)) * float(np.linalg.norm(y)):
             self.pairs.append((s, y))
 
     def __call__(self, residual: Array) -> Array:

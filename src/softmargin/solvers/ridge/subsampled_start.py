@@ -26,7 +26,7 @@ from softmargin.solution import Solution
 from softmargin.solvers.ridge.line_search import center
 from softmargin.solvers.ridge.quasi_newton import Secant, Sweep
 
-__all__ = ["balanced_gap", "certified", "glide"]
+__all__ = ["balanced_gap", "certified", "quasi_newton_iterations", "stratified_sample", "thin"]
 
 Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
@@ -37,22 +37,22 @@ _SLOW = 0.2  # a gap that is not brought below this fraction by a step asks for 
 _FEW = 4096  # rows that make up for an intercept that is nearly right
 
 
-def glide(
-    here: Sweep, model: Secant, total: float, target: float, judge: Callable[[Sweep], T | None]
+def quasi_newton_iterations(
+    here: Sweep, model: Secant, mass: float, target: float, judge: Callable[[Sweep], T | None]
 ) -> tuple[T | None, Sweep]:
-    """From a place near the solution, with a nearly right Hessian of total curvature ``total``, to the solution.
+    """From a point near the solution, with a nearly right Hessian of total curvature ``mass``, to the solution.
 
-    Whether a place whose gap is nearly ``target`` is the solution, and what to make of it, is for ``judge`` to say.
+    Whether a point whose gap is nearly ``target`` is the solution, and what to make of it, is for ``judge`` to say.
     None is returned, with a better start, where steps disappoint.
     """
-    gap = _gap(here, total)
+    gap = _gap(here, mass)
     for _ in range(_MOST_STEPS):
         found = judge(here) if gap <= target else None
         if found is not None:
             return found, here
         step = -model(here.residual)
         there = here.moved(step)
-        slope, last_gap, gap = float(step @ here.residual), gap, _gap(there, total)
+        slope, last_gap, gap = float(step @ here.residual), gap, _gap(there, mass)
         if not (gap <= _SLOW * last_gap and abs(float(step @ there.residual)) <= -_FLAT * slope):
             break
         model.learn(here, there)
@@ -60,14 +60,14 @@ def glide(
     return None, here
 
 
-def _gap(here: Sweep, total: float) -> float:
+def _gap(here: Sweep, mass: float) -> float:
     """Nearly the duality gap."""
     residual = here.residual[:-1]
-    return float(residual @ residual) / (2 * here.problem.penalty.ridge) + float(here.residual[-1]) ** 2 / (2 * total)
+    return float(residual @ residual) / (2 * here.problem.penalty.ridge) + float(here.residual[-1]) ** 2 / (2 * mass)
 
 
 def certified(here: Sweep, tol: float) -> Solution | None:
-    """A place as a solution with its duality gap, if that is small."""
+    """A point as a solution with its duality gap, if that is small."""
     objective = here.objective
     gap, g = balanced_gap(here)
     gap /= max(abs(objective), here.penalty)
@@ -93,3 +93,21 @@ def balanced_gap(here: Sweep) -> tuple[float, Array]:
         residual = residual + few.expansion.transpose(change)
         apart = max(few.cost(u) - term.cost - float(term.slope @ (u - v)), 0.0)
     return float(residual @ residual) / (2 * problem.penalty.ridge) + apart, g
+
+
+def stratified_sample(y: Array, share: float) -> tuple[NDArray[np.intp], Array]:
+    """A share of the rows of each class, but a hundred at least, and how many rows each stands for."""
+    parts = [np.flatnonzero(y == label) for label in (-1, 1)]
+    drawn = [thin(rows, max(int(np.ceil(share * len(rows))), 100)) for rows in parts]
+    times = [np.full(len(few), len(rows) / max(len(few), 1)) for rows, few in zip(parts, drawn, strict=True)]
+    order = np.argsort(np.concatenate(drawn))
+    return np.concatenate(drawn)[order], np.concatenate(times)[order]
+
+
+def thin(rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """At most ``count`` of the rows, one at random from each of as many stretches."""
+    if len(rows) <= count:
+        return rows
+    edges = np.linspace(0, len(rows), count + 1)
+    inside = edges[:-1] + np.random.default_rng(0).random(count) * np.diff(edges)
+    return rows[inside.astype(np.intp)]

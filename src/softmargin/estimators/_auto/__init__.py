@@ -1,1 +1,0 @@
-"""What AutoClassifier is made of: an encoder of raw tables, members and their judges."""

@@ -1,0 +1,237 @@
+"""Nonconvex margin losses: each round minimises a convex loss that touches at the present margins.
+
+``loss.majorize(u)`` returns weights and tilts of a convex loss. Redescending losses are bounded by weighted squared
+hinges, capped likelihoods by the likelihood of the retained rows, capped hinges and flipped-label likelihoods by a
+tilted hinge or logistic loss. Each bound is an ordinary convex problem for the engines at hand, warm-started. Once
+rounds hardly move, Newton steps on the loss itself finish the work; they are taken only where the objective does not
+rise. A bound that repeats itself ends the search exactly, which capped losses do after few rounds.
+
+Starts. The first bound trusts every row (the loss's convex relative: squared hinge, logistic, hinge), so a fit is a
+function of its problem alone: a given start only speeds up that first convex fit. The gap reported is the certified
+one of the bound made at the solution: no convex majoriser that touches there can fall further than that.
+
+A capped loss may give up a whole class. Its bound then has no finite minimum; the constant classifier of the majority
+is returned with status "degenerate".
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin._progress import report
+from softmargin.problem import Problem
+from softmargin.solution import Solution
+from softmargin.solvers.engine import Engine
+from softmargin.solvers.nonconvex.convex_bounds import (
+    bound_at,
+    certain_margins,
+    check_majorizer,
+    constant_fit,
+    is_degenerate,
+    is_same_bound,
+)
+from softmargin.solvers.nonconvex.inner_solvers import InnerSolver, inner_solver
+from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
+from softmargin.solvers.thresholds import FEW_ROWS
+
+__all__ = ["INITS", "MarginLossFit"]
+
+Array = NDArray[np.floating[Any]]
+
+INITS = ("base", "zero", "anneal")
+
+_NEAR = 0.05  # a round that moves scores by less than this hands over to Newton steps on the loss itself
+_EXACT, _HASTY = 1e-2, 0.1  # a bound is minimised to this fraction of what the last round gained; of many rows
+_FIRST = 1e-4  # what the first round is expected to gain, in units of the objective
+_TINY = 1e-300
+_EQUAL = 1e-6  # scores that differ by less, beside 1 and the largest, are one score
+_ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
+
+
+@dataclass(frozen=True)
+class MarginLossFit:
+    """How a nonconvex margin loss is fitted: the engines for its bounds, the starts, the accuracy.
+
+    Among ``n_init`` starts (the first always ``init``, the others convex fits to random halves of the rows) the lowest
+    objective wins, but never a constant classifier against one that tells the classes apart: with a bounded loss the
+    constant is often the cheapest and never the better model.
+    """
+
+    engines: Sequence[Engine]
+    init: str = "base"
+    n_init: int = 1
+    random_state: Any = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    verbose: int = 0
+
+    def solve(self, problem: Problem, start: Solution | None) -> Solution:
+        """A stationary point of a problem whose loss may be nonconvex."""
+        check_majorizer(problem.loss)
+        problem = self._with_fixed_costs(problem)
+        trusted = bound_at(problem, certain_margins(problem))
+        inner = inner_solver(trusted, self.engines)
+        ahead = inner.subsampled_start(problem, *self._how) if self.init == "base" else None
+        base: Solution | None = None
+        if ahead is None:
+            given = start.base or start if start is not None else None
+            base = inner.warm_start(trusted, given, *self._how)
+        best: Solution | None = None
+        for _ in self._starts(problem, trusted, inner):
+            if best is None and ahead is not None and ahead.converged:
+                found = ahead
+            else:
+                at_base = best is None and base is not None and self.init == "base"
+                found = self._descend(problem, inner, trusted if at_base else None)
+            if best is None or (_is_constant(found), found.objective) < (_is_constant(best), best.objective):
+                best = found
+        assert best is not None
+        best.base = base
+        return best
+
+    @property
+    def _how(self) -> tuple[float, int, int]:
+        return self.tol, self.max_iter, self.verbose
+
+    def _with_fixed_costs(self, problem: Problem) -> Problem:
+        """The problem itself, or with the elastic net that a pilot fit makes of a one-round penalty (adaptive l1)."""
+        penalty = problem.penalty
+        if penalty.rounds > 1 or penalty.convex:
+            return problem
+        pilot = self.solve(replace(problem, penalty=penalty.pilot), None)
+        return replace(problem, penalty=penalty.linearize(pilot.coef))
+
+    def _starts(self, problem: Problem, trusted: Problem, inner: InnerSolver) -> Iterator[None]:
+        """Put the inner solver at each start in turn."""
+        if self.init == "zero":
+            inner.reset(trusted)
+        elif self.init == "anneal" and "sigma" in {field.name for field in fields(problem.loss)}:  # type: ignore[arg-type]
+            gently = replace(self, tol=1e-2, max_iter=3)
+            for factor in _ANNEAL:
+                sigma = factor * problem.loss.sigma  # type: ignore[attr-defined]
+                gently._descend(problem.with_loss(replace(problem.loss, sigma=sigma)), inner, None)  # type: ignore[type-var]
+        yield
+        rng = np.random.default_rng(self.random_state)
+        for _ in range(self.n_init - 1):
+            chosen = rng.random(len(problem.y)) < 0.5
+            for label in (-1, 1):
+                chosen[rng.choice(np.flatnonzero(problem.y == label))] = True
+            weights = np.where(chosen, trusted.weights, 0.0)
+            tilt = None if trusted.tilt is None else np.where(chosen, trusted.tilt, 0.0)
+            inner.warm_start(replace(trusted, weights=weights, tilt=tilt), None, *self._how)
+            yield
+
+    def _descend(self, problem: Problem, inner: InnerSolver, bound: Problem | None) -> Solution:
+        """Down from where the inner solver stands, the minimiser of ``bound`` if one is given, to a certified point."""
+        history = [inner.objective(problem)]
+        n_rounds = 0
+        while True:
+            rounds = _Rounds(self, problem, inner, bound)
+            done, settled = majorize_minimise(rounds, history, self.max_iter - n_rounds)
+            n_rounds, bound = n_rounds + done, None
+            found = self._certified(problem, inner, history, n_rounds, settled)
+            gained = len(history) > 1 and history[-2] - history[-1] > self.tol * abs(history[-1])
+            if found.converged or not settled or n_rounds >= self.max_iter or not gained:
+                return found
+            # small steps in a valley: the bound knows that there is more to gain
+
+    def _certified(
+        self, problem: Problem, inner: InnerSolver, history: list[float], n_iter: int, settled: bool
+    ) -> Solution:
+        """The gap of the bound made here: what its minimiser gains, and what that minimiser may still lack."""
+        bound = bound_at(problem, inner.margins)
+        if is_degenerate(bound):
+            return _degenerate(problem, history, n_iter)
+        above = inner.objective(problem)
+        found = inner.minimise(bound, above, self.tol, self.max_iter, 0)
+        objective = inner.objective(problem)
+        scale = max(abs(objective), abs(inner.penalty), _TINY)
+        gap = found.gap + max(above - inner.objective(bound), 0.0) / scale
+        history.append(objective)
+        return replace(
+            found,
+            coef=inner.coef,
+            objective=objective,
+            gap=gap,
+            n_iter=n_iter,
+            history=history,
+            converged=settled and gap <= self.tol,
+            margins=inner.margins,
+            status="constant" if _says_nothing(inner.margins * problem.y) else found.status,
+        )
+
+
+class _Rounds:
+    """One round after the other from where the inner solver stands: bounds, then Newton steps of the loss itself."""
+
+    def __init__(self, fit: MarginLossFit, problem: Problem, inner: InnerSolver, bound: Problem | None) -> None:
+        self.fit, self.problem, self.inner, self.bound = fit, problem, inner, bound
+        self.value = inner.objective(problem)
+        self.many = len(problem.y) > FEW_ROWS
+        self.drop, self.accuracy, self.near = _FIRST * abs(self.value), fit.tol, False
+
+    def objective(self) -> float:
+        return self.value
+
+    def undo(self) -> None:
+        self.inner.undo()
+
+    def next_round(self) -> bool | None:
+        inner, tol, before = self.inner, self.fit.tol, self.inner.margins
+        if not (self.near and inner.newton_step(self.problem, self.value)):
+            last, self.bound = self.bound, bound_at(self.problem, inner.margins)
+            if is_degenerate(self.bound):
+                return None
+            repeats = last is not None and is_same_bound(self.bound, last)
+            if repeats and self.accuracy <= tol:
+                return True
+            share = (_HASTY if self.many else _EXACT) * self.drop / max(abs(self.value), _TINY)
+            self.accuracy = tol**2 if repeats else max(tol**2, share)
+            found = inner.minimise(self.bound, self.value, self.accuracy, self.fit.max_iter, self.fit.verbose)
+            if found.status == "unbounded":
+                return None
+        value = inner.objective(self.problem)
+        self.drop, self.value = self.value - value, value
+        moved = float(np.abs(inner.margins - before).max(initial=0.0)) / (1 + float(np.abs(before).max(initial=0.0)))
+        if self.fit.verbose:
+            report(f"majorise-minimise: objective {value:.12g}, scores moved by {moved:.3g}")
+        self.near = self.problem.loss.smooth and moved <= _NEAR
+        return moved <= tol or (self.many and self.drop <= tol * abs(value))
+
+
+def _is_constant(solution: Solution) -> bool:
+    return not np.any(solution.coef)
+
+
+def _says_nothing(scores: Array) -> bool:
+    """Whether scores do not depend on the row beyond rounding."""
+    return bool(np.ptp(scores) <= _EQUAL * (1 + float(np.abs(scores).max())))
+
+
+def _degenerate(problem: Problem, history: list[float], n_iter: int) -> Solution:
+    constant = constant_fit(problem)
+    warnings.warn(
+        f"{problem.loss!r} gives up every row of one class: the cheapest fit is the constant classifier of the "
+        "majority. Raise the level or scale of the loss (sigma), or raise C.",
+        UserWarning,
+        stacklevel=2,
+    )
+    coef, dual = np.zeros(problem.expansion.shape[1]), np.zeros(len(problem.y))
+    return Solution(
+        coef,
+        constant.intercept,
+        dual,
+        constant.objective,
+        0.0,
+        n_iter,
+        True,
+        history=[*history, constant.objective],
+        status="degenerate",
+        margins=problem.margins(coef, constant.intercept),
+    )

@@ -1,0 +1,60 @@
+"""Where one algorithm for ridge problems becomes cheaper than another, and the measurements that say so.
+
+Prices are nanoseconds on one core of a current x86 processor; only their ratios matter. They were read off
+``python -m benchmarks ridge`` and ``python -m benchmarks real`` (logistic loss; dense Gaussian tables from 1e3 x 10 to
+1e5 x 1000; a9a, w8a, sylva, news20) and hold within a factor of two elsewhere, where a wrong choice costs little
+because both ways then cost about the same.
+"""
+
+from __future__ import annotations
+
+from softmargin.expansions import Expansion
+
+__all__ = [
+    "CHEAP_FACTOR",
+    "FEW_ROWS",
+    "MANY_ROWS",
+    "ROWS_PER_COLUMN",
+    "SINGLE_PRECISION",
+    "STEEP",
+    "prefers_factor",
+    "prefers_rows",
+]
+
+_DENSE_LIMIT = 3000  # rows or columns: a dense factor of that size takes as long as 30 products with 3000 x 30000 data
+_ENTRY = 1.2  # a stored entry in a product with sparse features, each way
+_PAIR = 0.5  # a pair of entries of one sparse row in a Hessian
+_PIVOT = 0.015  # p^3 of these make a Cholesky factor
+_PRODUCTS = 30  # pairs of products conjugate gradients need for a step (median over the sparse sets named above)
+
+# A new factor up to so many multiplications costs no more than the rest of a Newton step: it is made at every step.
+CHEAP_FACTOR = 3e7
+# Beyond, a kernel's factor in single precision halves its time; STEEP is the largest eigenvalue beside 1 at which it
+# still has digits to spare (``benchmarks ridge``, rbf kernels of 700 to 4000 rows).
+SINGLE_PRECISION, STEEP = 2e8, 1e5
+# From so many rows, and so many per column, a fit of a sample pays as a start: reading all rows is then the price
+# (``benchmarks ridge``, 1e4 to 1e6 rows).
+MANY_ROWS, ROWS_PER_COLUMN = 20_000, 100
+# Up to so many rows nonconvex fits settle scores to tol and take Newton steps whole or not at all: which of several
+# minima is found is then decided by the method and not by rounding (``benchmarks robust``).
+FEW_ROWS = 1000
+
+
+def prefers_rows(expansion: Expansion) -> bool:
+    """Whether features are better seen through the inner products of their rows: more columns than (few) rows."""
+    n, p = expansion.shape
+    if p <= n:
+        return False
+    if expansion.is_sparse:
+        return prefers_factor(expansion)
+    return n <= _DENSE_LIMIT
+
+
+def prefers_factor(expansion: Expansion) -> bool:
+    """Whether a factor of the smaller of ``Phi'W Phi`` and ``Phi Phi'`` costs less than conjugate gradients."""
+    size = min(expansion.shape)
+    if not expansion.is_sparse:
+        return size <= _DENSE_LIMIT
+    n, entries = expansion.shape[0], expansion.n_stored
+    factor = _PAIR * entries * entries / (2 * max(n, 1)) + _PIVOT * size**3
+    return factor <= 2 * _PRODUCTS * _ENTRY * entries
