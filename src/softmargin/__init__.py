@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softmargin import datasets, inference, losses, paths, penalties, plots, probability, tuning
+    from softmargin.estimators.auto_classifier import AutoClassifier
     from softmargin.estimators.balancing_svc import BalancingSVC
     from softmargin.estimators.coherence import CoherenceClassifier
     from softmargin.estimators.composite_least_squares import CompositeLeastSquaresClassifier
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _MODULES = ("datasets", "inference", "losses", "paths", "penalties", "plots", "probability", "tuning")
 _EXPORTS: dict[str, str] = {
+    "AutoClassifier": "softmargin.estimators.auto_classifier",
     "BalancingSVC": "softmargin.estimators.balancing_svc",
     "CoherenceClassifier": "softmargin.estimators.coherence",
     "CompositeLeastSquaresClassifier": "softmargin.estimators.composite_least_squares",

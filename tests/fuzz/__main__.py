@@ -74,9 +74,11 @@ def main() -> int:
     end = time.monotonic() + options.seconds
     numbers = itertools.islice(itertools.count(options.first), options.cases)
     verdicts, kinds, refusals = Counter[str](), Counter[str](), Counter[str]()
+    spent: list[float] = []
     limits = Limits(memory=int(options.memory * 2**30))
     for outcome in run_cases(seed, numbers, options.jobs, lambda: time.monotonic() < end, limits):
         verdicts[outcome.verdict] += 1
+        spent.append(outcome.seconds)
         if outcome.verdict == "fault":
             _print_fault(outcome, 0 if options.all else kinds[outcome.kind])
             kinds[outcome.kind] += 1
@@ -85,6 +87,9 @@ def main() -> int:
         if options.slow and outcome.seconds > options.slow:
             print(f"SLOW {outcome.seconds:.1f} s {outcome.text}\n    {outcome.repeat}", flush=True)
     _summary(verdicts, kinds, refusals, options.refusals)
+    if spent:
+        average, median = sum(spent) / len(spent), sorted(spent)[len(spent) // 2]
+        print(f"processor time of a case: {1e3 * average:.0f} ms on average, {1e3 * median:.0f} ms in the middle")
     return 1 if kinds else 0
 
 

@@ -116,6 +116,7 @@ def run_cases(
     limits: Limits | None = None,
 ) -> Iterator[Outcome]:
     """Outcomes in the order they come; no new case starts once ``going_on`` says no."""
+    limits = limits or Limits()
     selector = selectors.DefaultSelector()
     remember_sources()
     gc.collect()
@@ -123,7 +124,7 @@ def run_cases(
     running = 0
     while True:
         while running < jobs and going_on() and (number := next(numbers, None)) is not None:
-            _start(seed, number, selector, limits or Limits())
+            _start(seed, number, selector, limits)
             running += 1
         if running == 0:
             return
@@ -135,7 +136,7 @@ def run_cases(
                 selector.unregister(key.fd)
                 os.close(key.fd)
                 running -= 1
-                yield _finished(seed, child)
+                yield _finished(seed, child, limits)
         for key in list(selector.get_map().values()):
             if time.monotonic() - key.data.started > _WALL:
                 os.kill(key.data.process, signal.SIGKILL)
@@ -154,7 +155,7 @@ def _start(seed: int, number: int, selector: selectors.BaseSelector, limits: Lim
     selector.register(here, selectors.EVENT_READ, _Running(number, process, time.monotonic()))
 
 
-def _finished(seed: int, child: _Running) -> Outcome:
+def _finished(seed: int, child: _Running, limits: Limits) -> Outcome:
     _, status = os.waitpid(child.process, 0)
     facts = [json.loads(line) for line in child.read.splitlines() if line.endswith(b"}")]
     if facts and "verdict" in facts[-1]:
@@ -165,4 +166,4 @@ def _finished(seed: int, child: _Running) -> Outcome:
         kind = "hang in compiled code" if number in (signal.SIGKILL, signal.SIGXCPU) else f"crash, signal {number}"
     else:
         kind = f"process ended without a word, status {os.WEXITSTATUS(status)}"
-    return Outcome(seed, child.number, "fault", kind, "", text, math.nan)
+    return Outcome(seed, child.number, "fault", kind, "", text, float(limits.seconds))

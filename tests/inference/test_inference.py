@@ -2,8 +2,20 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from softmargin import MarginClassifier, losses
+from softmargin import (
+    BalancingSVC,
+    CompositeLeastSquaresClassifier,
+    MarginClassifier,
+    MulticategorySVC,
+    ProbabilisticSVC,
+    RuleBoostClassifier,
+    TunedClassifier,
+    losses,
+)
 from softmargin.inference import Inference
 from softmargin.losses import NoLink
 
@@ -11,19 +23,6 @@ from softmargin.losses import NoLink
 def _draw(n, rng):
     X = rng.normal(size=(n, 2))
     return X, np.where(0.5 + X[:, 0] + rng.logistic(size=n) > 0, 1, 0)
-
-
-def test_logistic_intervals_cover_the_truth():
-    rng = np.random.default_rng(0)
-    truth, inside = np.array([0.5, 1.0, 0.0]), []
-    for _ in range(150):
-        X, y = _draw(300, rng)
-        intervals = Inference(MarginClassifier(C=100.0).fit(X, y), X, y)
-        low, high = np.vstack([intervals.intercept_interval(), intervals.coef_interval()]).T
-        inside.append((low < truth) & (truth < high))
-    coverage = np.mean(inside, axis=0)
-    assert np.all(coverage > 0.89), coverage
-    assert np.all(coverage <= 1.0)
 
 
 def test_balancing_loss_coverage_in_the_normal_model():
@@ -61,15 +60,6 @@ def test_decision_and_probability_intervals_are_consistent():
     assert list(inference.summary().index) == ["intercept", "x0", "x1"]
 
 
-def test_repeated_rows_equal_integer_weights():
-    X, y = _draw(80, np.random.default_rng(4))
-    count = np.random.default_rng(5).integers(1, 4, size=80)
-    rows = np.repeat(np.arange(80), count)
-    weighted = Inference(MarginClassifier(tol=1e-12).fit(X, y, sample_weight=count), X, y, sample_weight=count)
-    repeated = Inference(MarginClassifier(tol=1e-12).fit(X[rows], y[rows]), X[rows], y[rows])
-    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-5)
-
-
 def test_no_intercept_means_no_variance_of_the_intercept():
     X, y = _draw(100, np.random.default_rng(6))
     inference = Inference(MarginClassifier(fit_intercept=False).fit(X, y), X, y)
@@ -89,17 +79,67 @@ def test_selected_models_are_refused_or_split():
     assert np.isnan(high).sum() > 0
 
 
+def test_a_level_outside_its_range_is_named():
+    X, y = _draw(60, np.random.default_rng(8))
+    with pytest.raises(ValueError, match="level"):
+        Inference(MarginClassifier(C=100.0).fit(X, y), X, y).coef_interval(2.0)
+
+
 @pytest.mark.parametrize(
     ("model", "word"),
-    [(MarginClassifier(kernel="rbf"), "kernel"), (MarginClassifier(), "level")],
+    [
+        (MarginClassifier(kernel="rbf"), "kernel=None"),
+        (ProbabilisticSVC(), "ProbabilisticSVC"),
+        (CompositeLeastSquaresClassifier(), "CompositeLeastSquaresClassifier"),
+        (MulticategorySVC(), "MulticategorySVC"),
+        (RuleBoostClassifier(n_rules=2), "RuleBoostClassifier"),
+        (BalancingSVC(balance=np.inf), "BalancingSVC|constraint"),
+        (TunedClassifier(MarginClassifier(), grid={"C": [1.0]}), "TunedClassifier"),
+        (LogisticRegression(), "LogisticRegression"),
+        (make_pipeline(StandardScaler(), MarginClassifier()), "last step"),
+        (MarginClassifier(l1_ratio=0.5), "split"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
-def test_bad_requests_are_named(model, word):
+def test_classifiers_without_intervals_are_refused_by_name(model, word):
     X, y = _draw(60, np.random.default_rng(8))
     with pytest.raises(ValueError, match=word):
-        Inference(model.fit(X, y), X, y).coef_interval(2.0)
+        Inference(model.fit(X, y), X, y)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"y": np.zeros(59)}, "one label per row"),
+        ({"y": np.full(60, 7)}, "label 7"),
+        ({"X": np.zeros((60, 3))}, "3 columns"),
+        ({"sample_weight": np.ones(5)}, "sample_weight"),
+        ({"sample_weight": np.r_[1.0, np.zeros(59)]}, "one class only"),
+        ({"method": "magic"}, "method"),
+        ({"n_resamples": 0}, "n_resamples"),
+    ],
+)
+def test_rows_other_than_those_of_the_fit_are_named(change, word):
+    X, y = _draw(60, np.random.default_rng(8))
+    given = {"estimator": MarginClassifier().fit(X, y), "X": X, "y": y} | change
+    with pytest.raises(ValueError, match=word):
+        Inference(**given)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 1.0, 1: 3.0}])
+def test_class_and_sample_weights_act_together_as_repeated_rows_do(class_weight):
+    X, y = _draw(80, np.random.default_rng(4))
+    count = np.random.default_rng(5).integers(0, 4, size=80)
+    rows = np.repeat(np.arange(80), count)
+    model = MarginClassifier(tol=1e-12, class_weight=class_weight)
+    weighted = Inference(model.fit(X, y, sample_weight=count), X, y, sample_weight=count)
+    repeated = Inference(model.fit(X[rows], y[rows]), X[rows], y[rows])
+    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-5)
+    np.testing.assert_allclose(weighted.coef_interval(), repeated.coef_interval(), rtol=1e-5)
 
 
 def test_losses_without_a_link_have_no_probability_interval():
-    X, y = _draw(60, np.random.default_rng(9))
+    X, y = _draw(250, np.random.default_rng(9))
+    inference = Inference(MarginClassifier(loss="hinge", C=10.0).fit(X, y), X, y)
     with pytest.raises(NoLink, match="link"):
-        Inference(MarginClassifier(loss="hinge").fit(X, y), X, y).probability_interval(X)
+        inference.probability_interval(X)

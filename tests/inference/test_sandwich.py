@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from softmargin import losses
-from softmargin.inference import sandwich
+from softmargin.inference import LinearFit, sandwich
 from softmargin.inference._sandwich import kink_bandwidth, optimal_slope
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "balancing_svm.json").read_text())
@@ -29,7 +29,7 @@ def test_golden_covariance(name, loss):
     margins, cost = y * (design @ theta), np.full(n, 1 / (n * case["lam"]))
     ridge = np.array([0.0, 1.0, 1.0])
     slope = optimal_slope(loss, design * y[:, None], margins, cost, ridge * theta)
-    got = sandwich(loss, design, margins, np.ones(n), cost, ridge, slope=slope, bandwidth=case.get("bandwidth"))
+    got = sandwich(LinearFit(loss, design, margins, np.ones(n), cost, ridge, slope, case.get("bandwidth")))
     np.testing.assert_allclose(got, case["cov"], rtol=1e-6)
 
 
@@ -43,7 +43,7 @@ def test_large_sample_covariance_approaches_the_closed_form(case):
     x = y + rng.normal(size=n)
     design = np.column_stack([np.ones(n), x])
     margins = y * case["beta1"] * x
-    got = sandwich(losses.BalancedHinge(case["v"]), design, margins, np.ones(n), np.ones(n), np.zeros(2))
+    got = sandwich(LinearFit(losses.BalancedHinge(case["v"]), design, margins, np.ones(n), np.ones(n), np.zeros(2)))
     np.testing.assert_allclose(n * np.diag(got), case["avar"], rtol=0.05)
 
 
@@ -53,10 +53,13 @@ def test_a_row_repeated_counts_as_often():
     margins, count = rng.normal(size=50), rng.integers(1, 4, size=50)
     cost, ridge = np.full(50, 0.7), np.array([0.0, 1.0, 1.0])
     for loss in (losses.Logistic(), losses.Hinge()):
-        weighted = sandwich(loss, design, margins, count.astype(float), cost, ridge)
         rows = np.repeat(np.arange(50), count)
-        repeated = sandwich(loss, design[rows], margins[rows], np.ones(len(rows)), cost[rows], ridge)
-        np.testing.assert_allclose(weighted, repeated, rtol=1e-9)
+        one = LinearFit(loss, design, margins, count.astype(float), cost, ridge)
+        many = LinearFit(loss, design[rows], margins[rows], np.ones(len(rows)), cost[rows], ridge)
+        assert one.df == pytest.approx(many.df)
+        for power in (0, 1, 2):
+            weighted, repeated = sandwich(one, leverage_power=power), sandwich(many, leverage_power=power)
+            np.testing.assert_allclose(weighted, repeated, rtol=1e-9)
 
 
 def test_bandwidth_shrinks_faster_for_a_loss_that_is_flat_beyond_its_corner():

@@ -154,6 +154,8 @@ def score_rows(const double[:, :] X, const int32_t[::1] features, const int32_t[
     cdef Py_ssize_t i, t, q, k, n = X.shape[0], n_rules = points.shape[0], channels = base.shape[0]
     cdef double x
     cdef bint holds
+    if not _is_program(X.shape[1], features, ops, values, starts, points, base, out, n):
+        raise ValueError("the literals do not fit the rules or the columns")
     with nogil:
         for i in range(n):
             for k in range(channels):
@@ -173,6 +175,24 @@ def score_rows(const double[:, :] X, const int32_t[::1] features, const int32_t[
                 if holds:
                     for k in range(channels):
                         out[i, k] += points[t, k]
+
+
+cdef bint _is_program(Py_ssize_t d, const int32_t[::1] features, const int32_t[::1] ops, const double[::1] values,
+                     const int32_t[::1] starts, const double[:, ::1] points, const double[::1] base,
+                     double[:, ::1] out, Py_ssize_t n) noexcept:
+    """Whether every index of ``score_rows`` stays inside its array: programs may come from files."""
+    cdef Py_ssize_t q, t, count = features.shape[0], n_rules = points.shape[0]
+    if ops.shape[0] != count or values.shape[0] != count or starts.shape[0] != n_rules + 1:
+        return False
+    if out.shape[0] != n or out.shape[1] != base.shape[0] or points.shape[1] != base.shape[0] or starts[0] != 0:
+        return False
+    for t in range(n_rules):
+        if starts[t + 1] < starts[t] or starts[t + 1] > count:
+            return False
+    for q in range(count):
+        if features[q] < 0 or features[q] >= d:
+            return False
+    return True
 
 
 cdef void _unpack(const uint64_t *bits, int rows, const double *root, double *out) noexcept nogil:

@@ -236,7 +236,18 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
                 f"got update={self.update!r}. Use tuning='cv' or 'F*' to choose one loss for the whole fit."
             )
 
+    def _prediction_set(self, X: Any) -> Any:
+        # scikit-learn's checks of a single row take longer than its score: a plain matrix of the right width needs one
+        plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and len(X) > 0
+        if plain and "_score" in vars(self) and "feature_names_in_" not in vars(self) and not any(self._kinds):
+            plain = X.shape[1] == self.n_features_in_ and not np.isinf(X).any()
+            return Table(X, self._kinds) if plain else super()._prediction_set(X)
+        return super()._prediction_set(X)
+
     def _validate(self, X: Any, **checks: Any) -> Any:
+        if isinstance(X, Table):  # read and checked before, by a classifier that mixes rules with others
+            self.n_features_in_ = X.shape[1]
+            return (X, checks["y"]) if "y" in checks else X
         if not needs_table(X):
             if getattr(self, "_kinds", None) and "y" not in checks and any(self._kinds):
                 raise ValueError(

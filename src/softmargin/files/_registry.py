@@ -20,11 +20,11 @@ __all__ = ["CONSTRUCTED", "class_of", "known_name", "known_value", "tag_of"]
 
 _CLASSES: dict[str, str] = {
     "softmargin": """
-        BalancingSVC CoherenceClassifier CompositeLeastSquaresClassifier CompositeMarginClassifier MarginClassifier
-        MulticategorySVC ProbabilisticSVC RobustSVC RuleBoostClassifier ScoreCalibrator TruncatedLogisticRegression
-        TruncatedSoftmaxClassifier TunedClassifier""",
+        AutoClassifier BalancingSVC CoherenceClassifier CompositeLeastSquaresClassifier CompositeMarginClassifier
+        MarginClassifier MulticategorySVC ProbabilisticSVC RobustSVC RuleBoostClassifier ScoreCalibrator
+        TruncatedLogisticRegression TruncatedSoftmaxClassifier TunedClassifier""",
     "softmargin.solution": "Solution RobustSolution",
-    "softmargin.expansions": "Kernel KernelScore LinearScore Literal Rule",
+    "softmargin.expansions": "ColumnScore Kernel KernelScore LinearScore Literal Rule RuleScore",
     "softmargin.expansions.kernels.laplacian": "Laplacian",
     "softmargin.expansions.kernels.linear": "Linear",
     "softmargin.expansions.kernels.matern": "Matern",
@@ -42,7 +42,11 @@ _CLASSES: dict[str, str] = {
     "softmargin.paths": "MarginPath Path",
     "softmargin.paths.exact.path": "TrainingRows",
     "softmargin.paths.exact.pieces": "AffinePiece ParametricQP TracedPiece",
+    "softmargin.estimators._auto.encoder": "ColumnDecision NormalScores SparseEncoder TableEncoder",
+    "softmargin.estimators._auto.members": "FittedMember LogisticScore ModelScore",
     "softmargin.estimators._weight_family": "GridFamily PathFamily",
+    "softmargin.estimators._surrogates": "Rescaled",
+    "softmargin.solvers.rules": "Round",
     "softmargin.solvers.multiclass.simultaneous_solution": "SimultaneousSolution",
     "sklearn.pipeline": "FeatureUnion Pipeline",
     "sklearn.compose": "ColumnTransformer make_column_selector",
@@ -62,7 +66,10 @@ _CLASSES: dict[str, str] = {
     "scipy.interpolate": "BSpline",
 }
 # Made by their constructors from these attributes; all others are filled without being constructed.
-CONSTRUCTED: dict[str, tuple[str, ...]] = {"scipy.interpolate.BSpline": ("t", "c", "k", "extrapolate")}
+CONSTRUCTED: dict[str, tuple[str, ...]] = {
+    "scipy.interpolate.BSpline": ("t", "c", "k", "extrapolate"),
+    "softmargin.expansions.RuleScore": ("rules", "coef", "intercept"),
+}
 _BUILTINS: dict[str, Any] = {kind.__name__: kind for kind in (bool, float, int, object, str)}
 _FUNCTIONS = {"sklearn.feature_selection": ("chi2", "f_classif", "mutual_info_classif")}
 

@@ -2,6 +2,7 @@
 
 from softmargin.inference._audit import audit_labels
 from softmargin.inference._inference import Inference
-from softmargin.inference._sandwich import sandwich
+from softmargin.inference._sandwich import LinearFit, sandwich
+from softmargin.inference._suitable import Caution
 
-__all__ = ["Inference", "audit_labels", "sandwich"]
+__all__ = ["Caution", "Inference", "LinearFit", "audit_labels", "sandwich"]

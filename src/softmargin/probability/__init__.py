@@ -2,6 +2,7 @@
 
 from softmargin.probability._bracket import Bracket, bracket
 from softmargin.probability._couple import couple, keep_decision, two_columns
+from softmargin.probability._mixture import mixture_weights
 from softmargin.probability._quality import (
     CalibrationError,
     brier,
@@ -37,6 +38,7 @@ __all__ = [
     "fit_temperature",
     "keep_decision",
     "misclassification",
+    "mixture_weights",
     "outward_weights",
     "two_columns",
     "walk_outwards",

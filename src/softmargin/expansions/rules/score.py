@@ -7,7 +7,8 @@ column instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,10 @@ class RuleScore:
     rules: tuple[Rule, ...]
     coef: Array
     intercept: Array
-    _program: tuple[NDArray[Any], ...] | None = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_program", _compile(self.rules))
+    @cached_property
+    def _program(self) -> tuple[NDArray[Any], ...] | None:
+        return _compile(self.rules)
 
     def __call__(self, table: Table) -> Array:
         """Scores (rows, channels)."""
@@ -41,7 +42,7 @@ class RuleScore:
         if matrix is None or self._program is None:
             return self._by_columns(table)
         out = np.empty((len(matrix), len(self.coef)))
-        points = np.ascontiguousarray(2 * self.coef.T)
+        points = np.ascontiguousarray(2 * self.coef.T, dtype=np.float64)
         score_rows(matrix, *self._program, points, self.intercept - self.coef.sum(axis=1), out)
         return out
 

@@ -1,0 +1,1 @@
+"""What AutoClassifier is made of: an encoder of raw tables, members and their judges."""

@@ -1,0 +1,300 @@
+"""``AutoClassifier``: a raw table in, calibrated probabilities out.
+
+Machines that this library already has (linear, kernel on standardised columns and on ranks, splines, rules) are fitted
+and judged by probabilities of rows they have not seen; the answer is the mixture of them under which those labels are
+most likely. Machines that err on different rows correct each other, and one that knows nothing gets no weight.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from softmargin._progress import report
+from softmargin.estimators._auto.encoder import SparseEncoder, SwappedColumn, TableEncoder, dates_as_days
+from softmargin.estimators._auto.members import FittedMember, Labels, choose_width, fit_folded, fit_logistic
+from softmargin.estimators._base.classifier import ClassifierBase
+from softmargin.estimators._base.training_set import TrainingSet
+from softmargin.estimators.rule_boost import RuleBoostClassifier
+from softmargin.expansions import Table, expand, needs_table
+from softmargin.probability import mixture_weights, two_columns
+
+__all__ = ["AutoClassifier"]
+
+_NEGLIGIBLE = 0.03  # members of smaller weight are left out of the answer
+_WIDE = 400  # columns beyond which splines are not tried
+_FEW = 60  # rows below which rules are not tried: folds would be too small
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """How much is tried."""
+
+    kernels: tuple[str, ...]
+    landmarks: int
+    n_costs: int
+    n_folds: int
+
+
+_EFFORTS = {
+    "fast": _Effort(("ranks",), 150, 8, 3),
+    "balanced": _Effort(("plain", "ranks"), 300, 12, 5),
+    "thorough": _Effort(("plain", "ranks"), 1000, 20, 10),
+}
+
+
+class AutoClassifier(ClassifierBase):
+    """The recommended line: takes a table as it is and answers with calibrated probabilities.
+
+    Numbers, booleans, names, dates, texts and missing values are encoded; linear, kernel, spline and rule machines are
+    fitted and judged by probabilities of rows they have not seen (approximate leave-one-out, or folds); the answer is
+    the likeliest mixture of them. Nothing has to be scaled, imputed, tuned or calibrated.
+
+    Parameters
+    ----------
+    effort : {"fast", "balanced", "thorough"}, default="balanced"
+        How many machines, kernel landmarks and penalties are tried.
+    interpretable : bool, default=False
+        Answer with one readable machine, linear or rules, whichever judged better, instead of a mixture.
+    time_limit : float, optional
+        Seconds after which no further machine is begun. The first is always fitted.
+    random_state : int, RandomState or None, default=None
+        Of landmarks and folds; None is the same as 0, so two fits give one answer.
+    n_jobs : int, optional
+        Threads for one-vs-rest fits of several classes.
+    verbose : int, default=0
+        Report each machine as it is judged.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    leaderboard_ : pandas.DataFrame
+        One row per machine: log loss and error on rows left out, weight in the answer, seconds.
+    best_ : str
+        The machine of smallest left-out log loss.
+    mixture_ : dict
+        The weight of each machine in the answer.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from softmargin import AutoClassifier
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = AutoClassifier(effort="fast").fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.9)
+    True
+    """
+
+    _sparse_formats = ("csr", "csc")
+
+    def __init__(
+        self,
+        *,
+        effort: str = "balanced",
+        interpretable: bool = False,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.effort = effort
+        self.interpretable = interpretable
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- reading the table ---------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if self.effort not in _EFFORTS:
+            raise ValueError(f"effort must be one of {tuple(_EFFORTS)}; got {self.effort!r}.")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ValueError(f"time_limit must be None or a positive number of seconds; got {self.time_limit!r}.")
+
+    def _validate(self, X: Any, **checks: Any) -> Any:
+        """A Table of columns, or a sparse matrix."""
+        if not needs_table(X):
+            checked = super()._validate(X, ensure_all_finite="allow-nan", **checks)
+            numbers, y = checked if "y" in checks else (checked, None)
+            if "y" in checks:
+                return (numbers if sparse.issparse(numbers) else Table(numbers)), y
+            return Table(numbers) if isinstance(self.encoder_, TableEncoder) else sparse.csr_array(numbers)
+        y = checks.pop("y", None)
+        validate_data(self, X, skip_check_array=True, **checks)
+        if X.shape[0] == 0 or X.shape[1] == 0:
+            raise ValueError(f"X has shape {X.shape}; at least one row and one column are needed.")
+        X, dates = dates_as_days(X)
+        if y is None:
+            return Table(X, self._kinds)
+        self._dates = dates
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("y contains NaN or infinity; drop those rows or give them a label.")
+        return Table(X), y
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+
+    def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
+        self._fit_many(data)
+
+    def _fit_many(self, data: TrainingSet) -> None:
+        is_sparse = sparse.issparse(data.X)
+        self._kinds = None if is_sparse else data.X.kinds
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        dates = self.__dict__.pop("_dates", ())
+        self.encoder_ = (SparseEncoder if is_sparse else TableEncoder)([str(name) for name in names], dates)
+        self.encoder_.fit(data.X, data.weight)
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+        labels = Labels(data.codes, data.weight.astype(np.float64), len(self.classes_), seed, self.n_jobs)
+        members = self._judged(data.X, labels)
+        own = np.array([member.left_out[np.arange(len(data.codes)), data.codes] for member in members])
+        weights = np.zeros(len(members))
+        if self.interpretable:
+            weights[int(np.argmin([member.log_loss for member in members]))] = 1.0
+        else:
+            weights = mixture_weights(own, labels.weight)
+            weights[weights < min(_NEGLIGIBLE, weights.max())] = 0.0
+        self._weights = weights / weights.sum()
+        self._members = [replace(member, left_out=None) for member in members]
+        self.mixture_ = {
+            member.name: float(weight) for member, weight in zip(members, self._weights, strict=True) if weight > 0
+        }
+        self.best_ = min(members, key=lambda member: member.log_loss).name
+
+    def _judged(self, X: Any, labels: Labels) -> list[FittedMember]:
+        """The members, until they are all or time is up."""
+        started, members = time.monotonic(), []
+        for member in self._candidates(X, labels):
+            members.append(member)
+            if self.verbose:
+                report(f"{member.name}: left-out log loss {member.log_loss:.4f}, {member.seconds:.1f} s")
+            if self.time_limit is not None and time.monotonic() - started + member.seconds > self.time_limit:
+                break
+        return members
+
+    def _candidates(self, X: Any, labels: Labels) -> Iterator[FittedMember]:
+        """Cheap ones first, so that a short time limit keeps the best of them."""
+        effort, encoder = _EFFORTS[self.effort], self.encoder_
+        plain = encoder.transform(X, "plain")
+        form = "words" if encoder.has_text else "plain"
+        features = encoder.transform(X, "words") if encoder.has_text else plain
+        yield fit_logistic("linear", form, expand(features), labels, effort.n_costs)
+        kernels = () if self.interpretable or not plain.shape[1] else effort.kernels
+        for form in kernels if encoder.n_numbers else kernels[:1] and ("plain",):
+            features = plain if form == "plain" else encoder.transform(X, form)
+            gamma, expansion = choose_width(features, labels, "rbf", effort.landmarks)
+            member = fit_logistic(f"rbf on {form}", form, expansion, labels, effort.n_costs)
+            member.parameters["gamma"] = gamma
+            yield member
+        if encoder.n_numbers and not self.interpretable:
+            splines = encoder.transform(X, "splines")
+            if splines.shape[1] <= _WIDE:
+                yield fit_logistic("splines", "splines", expand(splines), labels, effort.n_costs)
+        smallest = int(np.bincount(labels.codes).min())
+        if isinstance(X, Table) and len(X) >= _FEW and smallest >= 2:
+            folds = min(effort.n_folds, smallest)
+            yield fit_folded("rules", RuleBoostClassifier(), X, labels, folds)
+
+    # -- predicting ----------------------------------------------------------------------------------------------
+
+    def _mixture(self, X: Any) -> np.ndarray:
+        total = np.zeros((X.shape[0], len(self.classes_)))
+        forms: dict[str, Any] = {"table": X}
+        for member, weight in zip(self._members, self._weights, strict=True):
+            if weight > 0:
+                if member.form not in forms:
+                    forms[member.form] = self.encoder_.transform(X, member.form)
+                total += weight * member.predict(forms[member.form])
+        return total / total.sum(axis=1, keepdims=True)
+
+    def _decision(self, X: Any) -> np.ndarray:
+        log = np.log(np.maximum(self._mixture(X), np.finfo(float).tiny))
+        return log[:, 1] - log[:, 0] if len(self.classes_) == 2 else log
+
+    def _probability(self, X: Any) -> np.ndarray:
+        P = self._mixture(X)
+        return two_columns(P[:, 1], self._decision(X)) if len(self.classes_) == 2 else P
+
+    # -- reading the answer --------------------------------------------------------------------------------------
+
+    @property
+    def leaderboard_(self) -> Any:
+        """One row per machine, best first."""
+        check_is_fitted(self)
+        import pandas as pd
+
+        rows = [
+            {
+                "machine": member.name,
+                "log_loss": member.log_loss,
+                "error": member.error,
+                "weight": float(weight),
+                "seconds": member.seconds,
+                **member.parameters,
+            }
+            for member, weight in zip(self._members, self._weights, strict=True)
+        ]
+        return pd.DataFrame(rows).sort_values("log_loss", kind="stable", ignore_index=True)
+
+    def describe(self) -> str:
+        """What the columns were taken for and what the answer is made of, in words."""
+        check_is_fitted(self)
+        lines = [f"{len(self.classes_)} classes, {self.n_features_in_} columns:"]
+        shown = self.encoder_.decisions[:50]
+        lines += [f"  {decision.name}: {decision.kind} ({decision.reason})" for decision in shown]
+        if len(shown) < len(self.encoder_.decisions):
+            lines.append(f"  ... and {len(self.encoder_.decisions) - len(shown)} more")
+        lines.append("The answer is the mixture of")
+        lines += [f"  {weight:.0%} {name}" for name, weight in sorted(self.mixture_.items(), key=lambda i: -i[1])]
+        return "\n".join(lines)
+
+    def explain(self, X: Any, row: int = 0) -> Any:
+        """How far each column moves the log odds of the predicted class of one row from those of typical rows.
+
+        A column's share is what is lost when its value is replaced by those of other rows of ``X`` (at most 100), the
+        others staying as they are. A frame, the largest share first.
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        read = self._validate(X, reset=False)
+        if not isinstance(read, Table):
+            raise ValueError("explain reads tables with named columns; X is a sparse matrix.")
+        if not 0 <= row < len(read):
+            raise ValueError(f"row must be between 0 and {len(read) - 1}; got {row!r}.")
+        others = np.unique(np.linspace(0, len(read) - 1, min(len(read), 100)).astype(int))
+        P = self._mixture(read[np.array([row])])[0]
+        winner = int(P.argmax())
+        here = _log_odds(P[None], winner)[0]
+        shares = [
+            here - _log_odds(self._mixture(SwappedColumn(read, row, others, j)), winner).mean()
+            for j in range(read.shape[1])
+        ]
+        values = [read.column(j).values[row] for j in range(read.shape[1])]
+        names = [decision.name for decision in self.encoder_.decisions]
+        frame = pd.DataFrame({"column": names, "value": values, "share": shares})
+        order = np.argsort(-np.abs(frame["share"].to_numpy()), kind="stable")
+        frame = frame.iloc[order].reset_index(drop=True)
+        frame.attrs |= {"label": self.classes_[winner], "probability": float(P[winner])}
+        return frame
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _log_odds(P: np.ndarray, winner: int) -> np.ndarray:
+    own = np.clip(P[:, winner], 1e-15, 1 - 1e-15)
+    return np.log(own) - np.log1p(-own)

@@ -1,0 +1,142 @@
+"""Which fits have intervals, and how far those can be believed: refusals and warnings, each with a remedy.
+
+The limits come from the coverage table (``python -m benchmarks coverage``): intervals of nominal level .95 cover
+between .92 and .98 within them, and may not beyond.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from softmargin.inference._sandwich import LinearFit
+from softmargin.losses import Loss
+
+__all__ = [
+    "Caution",
+    "check_estimator",
+    "check_rows",
+    "warn_if_crowded",
+    "warn_if_shrunk",
+    "warn_of_corners",
+    "warn_of_resampling",
+]
+
+_CROWDED, _CROWDED_NONCONVEX = 0.3, 0.15  # degrees of freedom per row beyond which leverages no longer correct enough
+_FEW_ROWS = 200  # with corners: the density of the margins there is known too roughly
+_STEEP = 2.0  # ratio of the two slopes of a corner, beyond which the fit itself is far from its limit
+_SHRUNK = 0.25  # standard errors by which the penalty moves a coefficient
+
+
+class Caution(UserWarning):
+    """An interval is given whose level is not assured; the message says why and what to do."""
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+def check_estimator(estimator: Any, method: str) -> None:
+    """Raise a ValueError that says why this classifier has no intervals, and what has."""
+    kernel = getattr(estimator, "kernel", None)
+    if kernel is not None:
+        raise ValueError(
+            f"{_name(estimator)}(kernel={kernel!r}) is not linear in its features; intervals exist for kernel=None."
+        )
+    parts = ("loss_", "coef_", "intercept_", "C", "classes_")
+    if not all(hasattr(estimator, part) for part in parts) or not isinstance(estimator.loss_, Loss):
+        raise ValueError(
+            f"{_name(estimator)} is not one margin loss minimised over linear features, so it has no intervals here; "
+            "use MarginClassifier, CoherenceClassifier, RobustSVC, TruncatedLogisticRegression or BalancingSVC with "
+            "kernel=None (of a pipeline, pass the last step and the rows it was fitted to)."
+        )
+    if len(estimator.classes_) != 2:
+        raise ValueError("intervals are for two classes; pass one of estimators_ with the labels y == classes_[j].")
+    steepest = max((abs(s) for k in estimator.loss_.kinks for s in (k.left_slope, k.right_slope)), default=0.0)
+    if not np.isfinite(steepest):
+        raise ValueError(f"{estimator.loss_!r} is a constraint, whose multipliers have no sandwich; use a finite loss.")
+    if not np.all(np.isfinite(estimator.coef_)):
+        raise ValueError("the fitted coefficients are not finite; rescale the features and fit again.")
+    selected = getattr(estimator, "l1_ratio", 0) > 0 or getattr(estimator, "penalty", None) is not None
+    if selected and method == "sandwich":
+        raise ValueError(
+            "the coefficients were selected by an l1-type penalty, so sandwich intervals would be too short; "
+            "use method='split' (valid after selection) or method='bootstrap' (descriptive)."
+        )
+
+
+def check_rows(estimator: Any, X: Any, y: Any) -> np.ndarray:
+    """Labels as signs; raises where rows or labels are not those the estimator was fitted to."""
+    y = np.asarray(y)
+    if y.ndim != 1 or len(y) != X.shape[0]:
+        raise ValueError(f"y must hold one label per row of X; got shape {y.shape} for {X.shape[0]} rows.")
+    if X.shape[1] != np.size(estimator.coef_):
+        raise ValueError(
+            f"X has {X.shape[1]} columns, but the estimator was fitted to {np.size(estimator.coef_)}; "
+            "pass the rows as its fit saw them (behind the transformers of a pipeline)."
+        )
+    known = np.isin(y, estimator.classes_)
+    if not known.all():
+        raise ValueError(
+            f"y holds the label {y[~known].tolist()[0]!r}, which the estimator was not fitted to; "
+            f"it knows {estimator.classes_.tolist()}."
+        )
+    return np.where(y == estimator.classes_[1], 1.0, -1.0)
+
+
+def warn_if_crowded(fit: LinearFit) -> None:
+    """Too many degrees of freedom for the corrections, unless the fit is linear in the labels."""
+    quadratic = not fit.loss.kinks and np.ptp(fit.curvature) <= 1e-12 * np.abs(fit.curvature).max()
+    limit = 0.5 if quadratic else _CROWDED if fit.loss.convex else _CROWDED_NONCONVEX
+    if fit.df > limit * fit.n:
+        _warn(
+            f"the fit spends {fit.df:.0f} degrees of freedom on {fit.n:g} rows; beyond {limit:g} per row the intervals "
+            "of this loss are too short or too long. Use fewer features, a smaller C, or more rows."
+        )
+
+
+def warn_of_corners(fit: LinearFit) -> None:
+    """Corners: few rows, or one side much steeper than the other."""
+    if not fit.loss.kinks:
+        return
+    if fit.n < _FEW_ROWS:
+        _warn(
+            f"{fit.loss!r} has corners, and {fit.n:g} rows tell the density of the margins there too roughly; the "
+            f"intervals may be too short below {_FEW_ROWS} rows. Use a smooth loss or method='bootstrap'."
+        )
+    ratio = max(abs(k.right_slope) / max(abs(k.left_slope), 1e-12) for k in fit.loss.kinks)
+    if ratio > _STEEP:
+        _warn(
+            f"{fit.loss!r} is {ratio:.3g} times as steep beyond its corner as before it; such a fit is biased at any "
+            "ordinary number of rows and its intervals are too short. Use a smaller balance or a smooth loss."
+        )
+
+
+def warn_of_resampling(estimator: Any, crowding: float, limit: float) -> None:
+    """Selected models, and many features for the rows."""
+    if getattr(estimator, "l1_ratio", 0) > 0 or getattr(estimator, "penalty", None) is not None:
+        _warn(
+            "bootstrap intervals of coefficients selected by an l1-type penalty describe how they vary; they need not "
+            "cover the truth at their level. Use method='split'."
+        )
+    elif crowding > limit:
+        _warn(
+            f"{crowding:.2g} features per row: beyond {limit:g} resampled rows exaggerate the spread, and the "
+            "intervals are too long. Use method='sandwich' or fewer features."
+        )
+
+
+def warn_if_shrunk(fit: LinearFit, theta: np.ndarray, errors: np.ndarray) -> None:
+    """The penalty moves a coefficient by a good part of its standard error."""
+    moved = np.abs(fit.bread @ (fit.ridge * theta)) / np.maximum(errors, 1e-300)
+    if moved.max(initial=0.0) > _SHRUNK:
+        _warn(
+            f"the penalty moves a coefficient by {moved.max():.2g} standard errors towards zero; the intervals are for "
+            "the penalised coefficients. Raise C for intervals around the unpenalised ones."
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, Caution, stacklevel=6)

@@ -1,0 +1,109 @@
+"""Intervals cover at their level, or a warning or refusal says why they may not: n = 60 .. 2000, p/n up to one half."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from softmargin import CoherenceClassifier, MarginClassifier, RobustSVC, TruncatedLogisticRegression, losses
+from softmargin.inference import Caution, Inference
+
+MODELS = {
+    "logistic": MarginClassifier(C=10.0),
+    "squared": MarginClassifier(loss="least_squares"),
+    "squared_hinge": MarginClassifier(loss="squared_hinge"),
+    "coherence": CoherenceClassifier(C=100.0),
+    "hinge": MarginClassifier(loss="hinge", tol=1e-6),
+    "balanced_hinge": MarginClassifier(loss=losses.BalancedHinge(1.0), tol=1e-6),
+    "steep_hinge": MarginClassifier(loss=losses.BalancedHinge(5.0), tol=1e-6),
+    "welsch": RobustSVC(sigma=2.0, tol=1e-6),
+    "truncated": TruncatedLogisticRegression(level=3 * np.log(2), scheme=None, C=10.0, tol=1e-6),
+}
+SHAPES = [(60, 3, 60), (60, 12, 20), (60, 30, 6), (200, 4, 60), (200, 50, 6), (200, 100, 3), (2000, 20, 6)]
+
+
+def _draw(n, p, rng, signal=1.0):
+    X = rng.normal(size=(n, p))
+    return X, np.where(0.3 + signal * X[:, 0] + rng.logistic(size=n) > 0, 1, 0)
+
+
+def coverage(model, shape, level=0.95, **options):
+    """Share of the coefficients that are zero in truth whose interval holds zero, and the share of cautious answers."""
+    n, p, repeats = shape
+    rng = np.random.default_rng(n + p)
+    inside, cautious = [], 0
+    for _ in range(repeats):
+        X, y = _draw(n, p, rng)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                low, high = Inference(model.fit(X, y), X, y, **options).coef_interval(level)[1:].T
+            except ValueError as refusal:
+                cautious += "use " in str(refusal)
+                continue
+        cautious += any(issubclass(w.category, Caution) for w in caught)
+        inside.append((low <= 0) & (high >= 0))
+    return np.mean(inside) if inside else np.nan, cautious / repeats
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", MODELS)
+def test_sandwich_intervals_cover_or_say_why_not(name, shape):
+    reached, cautious = coverage(MODELS[name], shape)
+    drawn = shape[2] * (shape[1] - 1)
+    chance = 2.6 * np.sqrt(0.05 * 0.95 / drawn)  # what a simulation of this size can tell
+    assert cautious > 0.5 or abs(reached - 0.95) <= 0.03 + chance, (reached, cautious)
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared", "squared_hinge", "coherence"])
+def test_ordinary_fits_have_no_caution(name):
+    for shape in [(60, 12, 10), (200, 50, 3), (2000, 20, 2)]:
+        assert coverage(MODELS[name], shape)[1] == 0, shape
+
+
+@pytest.mark.parametrize(("name", "shape"), [("logistic", (60, 30, 3)), ("steep_hinge", (200, 4, 3))])
+def test_what_no_correction_mends_is_said(name, shape):
+    assert coverage(MODELS[name], shape)[1] == 1
+
+
+def test_the_signal_is_covered_too():
+    rng, truth, inside = np.random.default_rng(0), np.array([0.3, 1.0]), []
+    for _ in range(150):
+        X, y = _draw(150, 4, rng)
+        inference = Inference(MarginClassifier(C=100.0).fit(X, y), X, y)
+        low, high = np.vstack([inference.intercept_interval(), inference.coef_interval()])[:2].T
+        inside.append((low <= truth) & (truth <= high))
+    reached = np.mean(inside, axis=0)
+    assert np.all((reached > 0.9) & (reached < 0.995)), reached
+
+
+@pytest.mark.parametrize("shape", [(60, 4, 20), (200, 12, 5)], ids=str)
+def test_bootstrap_intervals_cover(shape):
+    reached, cautious = coverage(MarginClassifier(), shape, method="bootstrap", n_resamples=60, random_state=0)
+    assert cautious == 0
+    assert 0.88 <= reached <= 1.0
+
+
+def test_bootstrap_of_many_features_or_of_a_selection_is_cautious():
+    assert coverage(MarginClassifier(), (60, 20, 1), method="bootstrap", n_resamples=10)[1] == 1
+    assert coverage(MarginClassifier(l1_ratio=1.0), (60, 4, 1), method="bootstrap", n_resamples=10)[1] == 1
+
+
+@pytest.mark.parametrize(("n", "p", "C"), [(72, 300, 0.15), (72, 300, 0.4), (300, 30, 0.05)])
+def test_split_intervals_are_valid_under_pure_noise_or_refused(n, p, C):
+    rng, inside, refused = np.random.default_rng(n), [], 0
+    for seed in range(40):
+        X, y = _draw(n, p, rng, signal=0.0)
+        model = MarginClassifier(l1_ratio=1.0, C=C).fit(X, y)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", Caution)
+                low, high = Inference(model, X, y, method="split", random_state=seed).coef_interval().T
+        except ValueError as refusal:
+            refused += "selected" in str(refusal)
+            continue
+        kept = np.isfinite(low)
+        inside.append((low[kept] <= 0) & (high[kept] >= 0))
+    found = np.concatenate(inside) if inside else np.ones(0)
+    assert len(found) < 20 or found.mean() >= 0.95 - 0.03 - 2.6 * np.sqrt(0.05 * 0.95 / len(found)), found.mean()
+    assert len(inside) + refused == 40
