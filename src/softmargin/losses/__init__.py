@@ -8,6 +8,7 @@ from softmargin.losses._coherence import Coherence
 from softmargin.losses._convex import Exponential, LeastSquares, Logistic, PowerMargin
 from softmargin.losses._custom import make_loss
 from softmargin.losses._entropy import Entropy, Gini, LogEntropy, Matsushita, PowerEntropy
+from softmargin.losses._excess_risk import ExcessRiskBound, excess_risk_bound
 from softmargin.losses._likelihood import Copas, Pregibon
 from softmargin.losses._permissible import CustomEntropy
 from softmargin.losses._piecewise import BalancedHinge, Hinge, HuberizedHinge, ModifiedHuber, SquaredHinge
@@ -34,6 +35,8 @@ __all__ = [
     "check_loss",
     "ensure_sound",
     "LossReport",
+    "ExcessRiskBound",
+    "excess_risk_bound",
     "Logistic",
     "Exponential",
     "LeastSquares",

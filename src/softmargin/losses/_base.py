@@ -129,6 +129,14 @@ class Loss:
         return math.inf
 
     @property
+    def probability_modulus(self) -> float | None:
+        """The largest known ``m`` with ``excess risk >= m (eta - eta(f))^2`` for every score ``f``; None if unknown.
+
+        It is half the least curvature of the population risk ``-min_f eta phi(f) + (1 - eta) phi(-f)``.
+        """
+        return None
+
+    @property
     def floor(self) -> float:
         """The infimum of the loss, which is minus its conjugate at zero."""
         return 0.0

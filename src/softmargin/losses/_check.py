@@ -15,6 +15,7 @@ import numpy as np
 
 from softmargin.losses._base import Array, Loss, NoLink
 from softmargin.losses._corners import find_corners
+from softmargin.losses._excess_risk import excess_risk_bound
 
 __all__ = ["Check", "LossReport", "check_loss"]
 
@@ -68,7 +69,7 @@ def check_loss(loss: Loss) -> LossReport:
     Returns
     -------
     LossReport
-        Derivatives, convexity, corners, monotonicity, majoriser, Fisher consistency, link and numerical safety.
+        Derivatives, convexity, corners, monotonicity, majoriser, Fisher consistency, link, excess-risk bound, safety.
 
     Examples
     --------
@@ -88,6 +89,7 @@ def check_loss(loss: Loss) -> LossReport:
         "majoriser": _majoriser,
         "Fisher consistency": _fisher,
         "link": _link,
+        "excess risk": _excess_risk,
         "safety": _safety,
     }
     return LossReport(loss, tuple(Check(name, *step(loss)) for name, step in steps.items()))
@@ -183,6 +185,14 @@ def _link(loss: Loss) -> tuple[bool | None, str]:
         error < 1e-8 and optimal,
         f"probability(score(p)) - p is {error:.1e}; score is{'' if optimal else ' not'} optimal",
     )
+
+
+def _excess_risk(loss: Loss) -> tuple[bool | None, str]:
+    bound = excess_risk_bound(loss)
+    if not bound.calibrated:
+        return None, "a small risk does not make a small error"
+    large, small = bound(np.array([0.1, 0.01]))
+    return True, f"error <= best + {large:.3g} at risk <= best + 0.1, + {small:.3g} at + 0.01"
 
 
 def _safety(loss: Loss) -> tuple[bool, str]:

@@ -78,6 +78,10 @@ class Coherence(Loss):
     def curvature_bound(self) -> float:
         return self.factor / (4 * self.temperature)
 
+    @property
+    def probability_modulus(self) -> float:
+        return 2 * self.temperature * self.factor  # theorem 9
+
     def relaxations(self) -> Iterator[Coherence]:
         """Temperatures falling by half decades from ``cost`` (from 1 without it), while well above this one."""
         temperature = self.cost or 1.0

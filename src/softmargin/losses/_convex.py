@@ -32,6 +32,10 @@ class Logistic(Loss):
     def curvature_bound(self) -> float:
         return 0.25
 
+    @property
+    def probability_modulus(self) -> float:
+        return 2.0
+
     def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
         return logistic_parts(u)
 
@@ -87,6 +91,10 @@ class Exponential(Loss):
     def __post_init__(self) -> None:
         require(0 < self.rate < math.inf, "rate", self.rate, "positive and finite")
 
+    @property
+    def probability_modulus(self) -> float:
+        return 2.0
+
     def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
         value = np.exp(-self.rate * u)
         return value, -self.rate * value, (self.rate * self.rate) * value
@@ -122,6 +130,10 @@ class LeastSquares(Loss):
     @property
     def curvature_bound(self) -> float:
         return 2.0
+
+    @property
+    def probability_modulus(self) -> float:
+        return 4.0
 
     def _value(self, u: Array) -> Array:
         return np.square(1 - u)

@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from softmargin.losses._base import Array, Kink, Loss, NoLink, require
+from softmargin.losses._base import Array, Kink, Loss, Majorizer, NoLink, floating, require
 from softmargin.losses._corners import find_corners
 from softmargin.losses._differentiate import Function, differentiate, label
 from softmargin.losses._invert import solve_increasing
+from softmargin.losses._piecewise import SquaredHinge
 from softmargin.losses._soundness import vectorised
 
 __all__ = ["CustomLoss", "make_loss"]
@@ -46,6 +47,8 @@ class CustomLoss(Loss):
     bound: float = math.inf
     minimum: float = 0.0
     corners: tuple[Kink, ...] = ()
+    weight_function: Function | None = None
+    base: Loss | None = None
     _monotone: bool = field(default=True, compare=False)
 
     name = "custom"
@@ -58,7 +61,8 @@ class CustomLoss(Loss):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Plain pickle stores functions by name; those without one are refused with the remedy."""
-        parts = (self.value_function, self.slope_function, self.curvature_function, self.link_function, self.majorizer)
+        parts = [self.value_function, self.slope_function, self.curvature_function]
+        parts += [part for part in (self.link_function, self.majorizer, self.weight_function) if part is not None]
         nameless = [name for name in (getattr(part, "__qualname__", "") for part in parts) if "<" in name]
         caller = sys._getframe(1).f_globals.get("__name__", "")
         if nameless and "cloudpickle" not in caller and caller != "copy":
@@ -86,15 +90,25 @@ class CustomLoss(Loss):
         return self.minimum
 
     def majorize(self, u: Any) -> Any:
-        """The user's own bound; a convex loss is its own."""
+        """The user's own bound, or the base loss with the user's weights; a convex loss is its own."""
         if self.majorizer is not None:
             return self.majorizer(u)
+        if self.weight_function is not None and self.base is not None:
+            u = floating(u)
+            weights = np.asarray(self.weight_function(u), dtype=u.dtype)
+            constant = np.asarray(self.value(u) - weights * self.base.value(u))
+            return Majorizer(self.base, weights, np.zeros_like(u), constant)
         if not self.convex:
             raise NotImplementedError(
-                f"{self!r} is not convex and was made without majorize=; give a function of the margins that returns "
-                "a Majorizer touching the loss there and lying above it everywhere."
+                f"{self!r} is not convex and was made without weight= or majorize=; give its half-quadratic weights, "
+                "or a function of the margins that returns a Majorizer touching the loss there and lying above it."
             )
         return super().majorize(u)
+
+    def _trust(self, u: Array) -> Array:
+        if self.weight_function is None:
+            return super()._trust(u)
+        return np.clip(self.weight_function(u), 0, 1)
 
     def _value(self, u: Array) -> Array:
         return np.asarray(self.value_function(u))
@@ -131,6 +145,8 @@ def make_loss(
     convex: bool | None = None,
     smooth: bool | None = None,
     log_odds: Callable[[Array], Array] | None = None,
+    weight: Callable[[Array], Array] | None = None,
+    base: Loss | None = None,
     majorize: Callable[[Array], Any] | None = None,
     curvature_bound: float | None = None,
     floor: float = 0.0,
@@ -152,8 +168,14 @@ def make_loss(
         corner are solved as the hinge is; a convex loss with other corners is refused when it is used.
     log_odds : callable, optional
         ``logit p(f)``; derived from the slopes when missing.
+    weight : callable, optional
+        For a nonconvex loss that is a concave function ``g`` of a convex one, ``phi = g(base(u))``: the weight
+        ``g'(base(u))`` of a point at margin ``u``, nonnegative and rising in ``u``. It gives the slope
+        ``weight * base'`` and the majoriser, so that the loss is fitted by reweighting ``base``.
+    base : Loss, default=SquaredHinge()
+        The convex loss that ``weight`` refers to.
     majorize : callable, optional
-        For a nonconvex loss, margins to ``Majorizer``.
+        For any other nonconvex loss, margins to ``Majorizer``.
     curvature_bound : float, optional
         An upper bound of the curvature if known.
     floor : float, default=0.0
@@ -172,6 +194,11 @@ def make_loss(
     make_loss(<lambda>, slope=complex step, curvature=central differences, convex=True, name='mine')
     >>> round(float(loss.probability(1.0)), 6)
     0.731059
+    >>> def far(u):
+    ...     return np.exp(-np.square(np.maximum(1 - u, 0)))
+    >>> welsch = make_loss(lambda u: 1 - far(u), weight=far)  # Welsch(sigma=1): value and weight, nothing to derive
+    >>> welsch.convex, float(welsch.majorize(np.array([-1.0])).weights[0].round(4))
+    (False, 0.0183)
     """
     require(callable(value), "value", value, "a function of the margins")
     seen = vectorised(value, _PROBES, "value")
@@ -179,6 +206,9 @@ def make_loss(
     corners = find_corners(value)
     smooth = not corners if smooth is None else smooth
     lines = _two_lines(seen, corners)
+    if weight is not None:
+        base = _checked_base(weight, base)
+        slope = slope or WeightedSlope(weight, base)
     slope_function = slope or (_LineSlopes(lines) if lines else differentiate(value, _PROBES))
     slopes = vectorised(slope_function, _PROBES, "slope")
     curvature_function = curvature or (_Flat() if lines else differentiate(slope_function, _PROBES))
@@ -203,8 +233,38 @@ def make_loss(
         bound=curvature_bound,
         minimum=floor,
         corners=corners,
+        weight_function=weight,
+        base=base,
         _monotone=informative and smooth,
     )
+
+
+@dataclass(frozen=True)
+class WeightedSlope:
+    """``w(u) base'(u)``."""
+
+    weight: Function
+    base: Loss
+
+    def __call__(self, u: Array) -> Array:
+        return np.asarray(self.weight(u)) * self.base.slope(u)
+
+    def __repr__(self) -> str:
+        return f"{label(self.weight)} times that of {self.base!r}"
+
+
+def _checked_base(weight: Function, base: Loss | None) -> Loss:
+    """The base loss of a weight that makes a majoriser: nonnegative and rising with the margin where the base falls."""
+    base = SquaredHinge() if base is None else base
+    require(isinstance(base, Loss) and base.convex, "base", base, "a convex Loss")
+    weights = vectorised(weight, _PROBES, "weight")
+    require(bool(np.all(np.isfinite(weights) & (weights >= 0))), "weight", float(np.min(weights)), "nonnegative")
+    falling = weights[base.slope(_PROBES) < 0]
+    drop = np.flatnonzero(np.diff(falling) < -1e-9 * max(1.0, float(np.max(weights))))
+    allowed = "rising with the margin (a concave function of the base loss), or the reweighted fit is no bound"
+    where = f"a fall after margin {_PROBES[drop[0]]:.3g}" if len(drop) else ""
+    require(len(drop) == 0, "weight", where, allowed)
+    return base
 
 
 @dataclass(frozen=True)

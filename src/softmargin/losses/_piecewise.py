@@ -111,6 +111,10 @@ class SquaredHinge(Loss):
     def curvature_bound(self) -> float:
         return 2.0
 
+    @property
+    def probability_modulus(self) -> float:
+        return 4.0
+
     def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
         residual = np.maximum(1 - u, 0)
         return np.square(residual), -2 * residual, 2 * (u < 1).astype(u.dtype)

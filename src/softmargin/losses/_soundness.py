@@ -31,7 +31,9 @@ def vectorised(function: Any, margins: Array, what: str) -> Array:
         with np.errstate(all="ignore"):
             seen = np.asarray(function(margins))
     except Exception as error:
-        raise ValueError(f"{what} must be vectorised: of an array of margins it raises {error!r}. {remedy}") from error
+        raise ValueError(
+            f"{what} must be vectorised: of an array of margins it raises {type(error).__name__}. {remedy}"
+        ) from error
     if seen.shape != margins.shape:
         raise ValueError(
             f"{what} must be vectorised: of an array of shape {margins.shape} it returns shape {seen.shape}. {remedy}"
