@@ -147,6 +147,22 @@ def test_gamma_scale_makes_kernels_independent_of_the_unit_of_the_features(name,
         np.testing.assert_allclose(scaled, factor * plain, rtol=1e-6, atol=1e-9 * factor)
 
 
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "matern", "poly"])
+@pytest.mark.parametrize("unit", [1e-30, 1e-12, 1e12, 1e30])
+def test_single_precision_does_not_limit_the_unit_of_the_features(name, unit):
+    single, y = (A * unit).astype(np.float32), np.arange(9) % 2
+    kernel = Kernel.resolve(name, single, y, gamma="scale")
+    expected = Kernel.resolve(name, A, y, gamma="scale")(A, A)
+    scale = np.abs(expected).max()
+    for found in (
+        kernel(single, single),
+        kernel.among(single, np.float32)(np.arange(9)),
+        kernel.to(single, single)(single),
+    ):
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, atol=1e-4 * scale)
+
+
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_features_beyond_the_range_of_floats_are_refused_with_the_remedy(unit):
     with pytest.raises(ValueError, match=r"gamma='scale' is out of range for features of size.*StandardScaler"):

@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from softmargin.expansions.kernels.function import KernelFunction, find
+from softmargin.expansions.kernels.rbf import SINGLE_GAMMA
 from softmargin.expansions.kernels.width import resolve_gamma
 from softmargin.expansions.memory import require_square
 
@@ -76,12 +77,14 @@ class Kernel:
         """A function from row numbers to those rows of the kernel matrix of ``X``."""
         if self.is_own:
             return lambda at: self(X[at], X).astype(dtype, copy=False)
-        fetch = self.function.among(X, dtype)
+        fetch = self.function.among(self._widened(X), dtype)
         return lambda at: _finite(fetch(at), f"kernel={self.name!r}")
 
     def to(self, rows: Any, X: Any) -> Callable[[Any], Array]:
         """A function from blocks of ``X`` to their similarities to ``rows``, prepared once for all blocks."""
         if self.is_own or sparse.issparse(X) != sparse.issparse(rows):
+            return lambda block: self(block, rows)
+        if self._widened(X) is not X:
             return lambda block: self(block, rows)
         similarities = self.function.to(rows, X.dtype)
         return lambda block: _finite(similarities(block), f"kernel={self.name!r}")
@@ -94,7 +97,14 @@ class Kernel:
             require_square(A.shape[0], A.dtype.itemsize)
         if callable(self.name):
             return _finite(np.asarray(pairwise_kernels(A, B, metric=self.name)), "the kernel function given")
-        return _finite(self.function(A, B), f"kernel={self.name!r}")
+        wide = self._widened(A)
+        K = self.function(wide, wide if A is B else self._widened(B))
+        return _finite(K, f"kernel={self.name!r}").astype(np.result_type(A.dtype, B.dtype), copy=False)
+
+    def _widened(self, X: Any) -> Any:
+        """Rows in float64 where their unit, which ``gamma`` undoes, has squares that float32 cannot hold."""
+        plain = X.dtype != np.float32 or SINGLE_GAMMA[0] < self.gamma < SINGLE_GAMMA[1]
+        return X if plain else X.astype(np.float64)
 
 
 def _finite(K: Array, what: str) -> Array:

@@ -18,10 +18,11 @@ from sklearn.metrics.pairwise import euclidean_distances
 from softmargin._compiled.boxqp import gauss_rows
 from softmargin.expansions.kernels.function import KernelFunction, register
 
-__all__ = ["Gaussian", "ReferenceRows"]
+__all__ = ["SINGLE_GAMMA", "Gaussian", "ReferenceRows"]
 
 Array = NDArray[np.floating[Any]]
 
+SINGLE_GAMMA = (1e-12, 1e12)  # units of the features whose squares float32 can hold
 _SINGLE_LIMIT = 1e3  # gamma |z|^2 beyond which float32 products are too coarse
 
 
@@ -56,7 +57,8 @@ class ReferenceRows:
         self.centre = rows.mean(axis=0, dtype=np.float64) if len(rows) else np.zeros(rows.shape[1])
         shifted = rows - self.centre
         squares = -gamma * np.einsum("ij,ij->i", shifted, shifted)
-        coarse = self.dtype == np.float32 and np.min(squares, initial=0.0) < -_SINGLE_LIMIT
+        beyond = np.min(squares, initial=0.0) < -_SINGLE_LIMIT or not SINGLE_GAMMA[0] < gamma < SINGLE_GAMMA[1]
+        coarse = self.dtype == np.float32 and beyond
         self.working = np.dtype(np.float64) if coarse else self.dtype
         self.rows = np.ascontiguousarray(shifted, dtype=self.working)
         self.squares = squares.astype(self.working)
