@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.constraints import Constraint, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.losses import BalancedHinge, Loss
 from softmargin.penalties import ElasticNet
@@ -33,33 +34,11 @@ class BalancingSVC(ExpansionClassifier):
     balance : float or "bounded", default=1.0
         The slope v beyond the margin: 0 is the SVM, 1 the absolute deviation machine, inf forbids margins above one.
         "bounded" is the bounded constraint machine, which also forbids margins below minus one.
-    C : float, default=1.0
-        Weight of the sum of losses.
-    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves.
-    gamma : float, "scale", "median" or "mean", default="scale"
-        ``rbf`` is ``exp(-gamma |x - x'|^2)``.
-    degree : int, default=3
-        Degree of the "poly" kernel.
-    coef0 : float, default=0.0
-        Constant of the "poly" kernel.
-    n_components : int or None, default=None
-        Number of landmark rows of a Nystroem approximation of the kernel.
-    fit_intercept : bool, default=True
-        Whether to fit an unpenalised intercept.
     class_weight : dict, "balanced" or None, default=None
         Factors of the sample weights by class. With unequal classes and a large balance the best score is a constant
         for every C; "balanced" cures it.
-    tol : float, default=1e-4
-        Certified optimality gap, relative to the objective, at which to stop.
     max_iter : int, default=10000
         Largest number of working sets.
-    random_state : int, RandomState or None, default=None
-        Chooses the landmarks.
-    n_jobs : int or None, default=None
-        Number of classes fitted at the same time when there are more than two.
-    verbose : int, default=0
-        Print progress.
 
     Attributes
     ----------
@@ -85,6 +64,10 @@ class BalancingSVC(ExpansionClassifier):
     0.95
     0.955
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "balance": number("a number in [0, inf]", lambda value: value >= 0) | one_of("bounded")
+    }
 
     def __init__(
         self,
@@ -128,12 +111,6 @@ class BalancingSVC(ExpansionClassifier):
 
     def _penalty(self) -> ElasticNet:
         return ElasticNet(0.0)
-
-    def _check_parameters(self) -> None:
-        allowed = isinstance(self.balance, str) or (isinstance(self.balance, (int, float)) and self.balance >= 0)
-        if not allowed or (isinstance(self.balance, str) and self.balance != "bounded"):
-            raise ValueError(f"balance must be a number in [0, inf] or 'bounded'; got {self.balance!r}.")
-        super()._check_parameters()
 
     def _solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         if not self._bounded:

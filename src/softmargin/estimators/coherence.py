@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from softmargin.estimators._base.constraints import Constraint
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
+from softmargin.estimators._base.parameters import POSITIVE
 from softmargin.losses import Coherence, Loss
 
 __all__ = ["CoherenceClassifier"]
@@ -24,38 +26,8 @@ class CoherenceClassifier(ExpansionClassifier):
         Smoothness ``rho`` of the loss, positive.
     cost : float, default=1.0
         Target margin ``u``, positive.
-    solver : str, default="auto"
-        "auto" takes the first solver that accepts the problem; a name insists on one.
-    C : float, default=1.0
-        Weight of the sum of losses.
-    l1_ratio : float, default=0.0
-        Share of the l1 norm in the penalty.
-    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves.
     gamma : float, "scale", "median" or "mean", default="scale"
         ``rbf`` is ``exp(-gamma |x - x'|^2)``; "median" is the choice of the C-learning paper.
-    degree : int, default=3
-        Degree of the "poly" kernel.
-    coef0 : float, default=0.0
-        Constant of the "poly" kernel.
-    n_components : int or None, default=None
-        Number of landmark rows of a Nystroem approximation of the kernel.
-    fit_intercept : bool, default=True
-        Whether to fit an unpenalised intercept.
-    positive : bool, default=False
-        Whether coefficients must not be negative.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the sample weights by class.
-    tol : float, default=1e-6
-        Certified optimality gap, relative to the objective, at which to stop.
-    max_iter : int, default=1000
-        Largest number of outer steps.
-    random_state : int, RandomState or None, default=None
-        Chooses the landmarks.
-    n_jobs : int or None, default=None
-        Number of classes fitted at the same time when there are more than two.
-    verbose : int, default=0
-        Print progress.
 
     Attributes
     ----------
@@ -73,6 +45,8 @@ class CoherenceClassifier(ExpansionClassifier):
     >>> bool(((model.predict_proba(X)[:, 1] > 0.5) == (model.predict(X) == 1)).all())
     True
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {"temperature": POSITIVE, "cost": POSITIVE}
 
     def __init__(
         self,

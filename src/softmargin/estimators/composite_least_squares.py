@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.constraints import Constraint, integer, one_of
+from softmargin.estimators._base.parameters import POSITIVE, SHARE
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
 from softmargin.losses.multiclass import CompositeLeastSquares
 from softmargin.probability._composite import RESCALINGS, least_squares_probability
@@ -17,6 +19,14 @@ from softmargin.tuning._composite import CRITERIA, tune_composite
 __all__ = ["CompositeLeastSquaresClassifier"]
 
 _MIXES = np.array([0.5, 0.0, 0.25, 0.75, 1.0])  # one half first: it wins ties
+
+
+def _positive_numbers(values: Any) -> bool:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return array.ndim == 1 and len(array) > 0 and bool(np.all((array > 0) & np.isfinite(array)))
 
 
 class CompositeLeastSquaresClassifier(SimultaneousClassifier):
@@ -35,25 +45,8 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
     ----------
     mix : float in [0, 1] or "auto", default=0.5
         Weight of the own-class error (gamma of the literature).
-    penalize_intercept : bool, default=False
-        Whether the intercepts share the ridge penalty. Penalising helps when classes lie symmetrically around the
-        origin; centre the features first.
     C : float or "auto", default=1.0
         Weight of the sum of losses, ``1 / (2 lambda)``.
-    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves.
-    gamma : float, "scale", "median" or "mean", default="scale"
-        ``rbf`` is ``exp(-gamma |x - x'|^2)``.
-    degree : int, default=3
-        Degree of the "poly" kernel.
-    coef0 : float, default=0.0
-        Constant of the "poly" kernel.
-    n_components : int or None, default=None
-        Number of landmark rows of a Nystroem approximation of the kernel.
-    fit_intercept : bool, default=True
-        Whether there is an intercept at all.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the sample weights by class.
     rescale : {"waterfill", "minshift", "simplex"}, default="waterfill"
         What makes probabilities proper where the closed form leaves [0, 1]. "waterfill" keeps every row that is
         proper; "minshift" sets the smallest probability of every row to zero; "simplex" projects.
@@ -61,8 +54,6 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         Leave-one-out criterion of the automatic choices. "gcv" cannot compare mixes.
     Cs : int or array-like, default=30
         The values "auto" tries for ``C``; a number means that many, spread around the scale of the data.
-    random_state : int, RandomState or None, default=None
-        Choice of landmarks.
 
     Attributes
     ----------
@@ -90,6 +81,14 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
     >>> model.predict_proba(X[:1]).round(1)
     array([[1., 0., 0.]])
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "mix": SHARE | one_of("auto"),
+        "C": POSITIVE | one_of("auto"),
+        "rescale": one_of(*RESCALINGS),
+        "criterion": one_of(*CRITERIA),
+        "Cs": integer(1) | Constraint("an array of positive numbers", _positive_numbers),
+    }
 
     def __init__(
         self,
@@ -124,22 +123,12 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         self.Cs = Cs
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(self.mix, str) and self.mix != "auto":
-            raise ValueError(f"mix must be a number between 0 and 1, or 'auto'; got {self.mix!r}.")
-        for name, allowed in (("rescale", RESCALINGS), ("criterion", CRITERIA)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}.")
+    def _check_combination(self) -> None:
         if self.mix == "auto" and self.criterion == "gcv":
             raise ValueError(
                 'criterion="gcv" measures residuals whose weights depend on the mix and cannot choose it; '
                 'use criterion="brier", "log_loss" or "error" with mix="auto".'
             )
-        if np.ndim(self.Cs) == 0 and (self.Cs != int(self.Cs) or self.Cs < 1):
-            raise ValueError(f"Cs must be a positive number of values or an array of them; got {self.Cs!r}.")
-        if np.ndim(self.Cs) and not (len(self.Cs) and np.all(np.isfinite(self.Cs)) and np.min(self.Cs) > 0):
-            raise ValueError(f"Cs must hold positive numbers only; got {self.Cs!r}.")
 
     def _fit_classes(self, data: TrainingSet) -> Solution:
         guess = CompositeLeastSquares(0.5 if isinstance(self.mix, str) else self.mix)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from softmargin import losses
+from softmargin.estimators._base.constraints import Constraint
+from softmargin.estimators._base.parameters import LOSS, SHARE
 from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
 from softmargin.losses import Loss
 from softmargin.losses.multiclass import Composite
@@ -31,20 +33,10 @@ class CompositeMarginClassifier(SmoothSimultaneousClassifier):
         "logistic", "exponential", "coherence", or any loss that decreases everywhere with an increasing slope.
     mix : float in [0, 1], default=0.5
         Weight of the own class.
-    penalize_intercept : bool, default=False
-        Whether the intercepts share the ridge penalty.
-    C : float, default=1.0
-        Weight of the sum of losses.
-    kernel, gamma, degree, coef0, n_components :
-        As in ``MarginClassifier``; None uses the features themselves.
-    fit_intercept : bool, default=True
-    class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-10
         Largest entry of the gradient, relative to that at zero coefficients, at which to stop.
     max_iter : int, default=200
         Largest number of Newton steps.
-    random_state : int, RandomState or None, default=None
-        Choice of landmarks.
 
     Attributes
     ----------
@@ -61,11 +53,13 @@ class CompositeMarginClassifier(SmoothSimultaneousClassifier):
     (True, (1, 3))
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {"loss": LOSS, "mix": SHARE}
+
     def __init__(
         self,
         loss: str | Loss = "logistic",
-        mix: float = 0.5,
         *,
+        mix: float = 0.5,
         penalize_intercept: bool = False,
         C: float = 1.0,
         kernel: Any = None,
@@ -97,10 +91,7 @@ class CompositeMarginClassifier(SmoothSimultaneousClassifier):
     def _margin_loss(self) -> Loss:
         return losses.get(self.loss) if isinstance(self.loss, str) else self.loss
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(self.mix, str):
-            raise ValueError(f"mix must be a number between 0 and 1; got {self.mix!r}.")
+    def _check_combination(self) -> None:
         Composite(self._margin_loss(), self.mix)
 
     def _multiclass_loss(self) -> Composite:

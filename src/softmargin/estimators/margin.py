@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from softmargin import losses
+from softmargin.estimators._base.constraints import Constraint, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
+from softmargin.estimators._base.parameters import LOSS
 from softmargin.losses import Loss
 
 __all__ = ["MarginClassifier"]
@@ -26,43 +28,6 @@ class MarginClassifier(ExpansionClassifier):
     probability : {"auto", "link", False}, default="auto"
         Where ``predict_proba`` comes from. "auto": the loss's own link, where it has one; "link": the same, and an
         error in ``fit`` where it has none; False: no ``predict_proba``.
-    solver : str, default="auto"
-        "auto" takes the first solver that accepts the problem; a name insists on one.
-    C : float, default=1.0
-        Weight of the sum of losses; small values shrink the coefficients.
-    l1_ratio : float, default=0.0
-        Share of the l1 norm in the penalty: 0 is ridge, 1 is lasso. With a kernel it selects support rows.
-    penalty : {"scad", "mcp", "adaptive_l1"}, penalty object or None, default=None
-        A concave penalty by name (``l1_ratio`` is then its l1 share, 1 if left at 0), or an object of
-        :mod:`softmargin.penalties` in place of ``l1_ratio`` and ``positive``.
-    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves. With "precomputed", ``X`` is the square kernel matrix of the training rows
-        in ``fit`` and the matrix of similarities to them in ``predict``.
-    gamma : float, "scale", "median" or "mean", default="scale"
-        ``rbf`` is ``exp(-gamma |x - x'|^2)``. "median" is ``1 / median^2`` of the distances between classes, "mean"
-        ``1 / mean^2`` of all distances.
-    degree : int, default=3
-        Degree of the "poly" kernel ``(gamma x'x' + coef0)^degree``.
-    coef0 : float, default=0.0
-        Constant of the "poly" kernel.
-    n_components : int or None, default=None
-        Number of landmark rows of a Nystroem approximation of the kernel; None uses all rows exactly.
-    fit_intercept : bool, default=True
-        Whether to fit an unpenalised intercept.
-    positive : bool, default=False
-        Whether coefficients must not be negative.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the sample weights by class.
-    tol : float, default=1e-6
-        Certified optimality gap, relative to the objective, at which to stop.
-    max_iter : int, default=1000
-        Largest number of outer steps.
-    random_state : int, RandomState or None, default=None
-        Chooses the landmarks.
-    n_jobs : int or None, default=None
-        Number of classes fitted at the same time when there are more than two.
-    verbose : int, default=0
-        Print progress.
 
     Attributes
     ----------
@@ -102,6 +67,8 @@ class MarginClassifier(ExpansionClassifier):
     >>> bool(kernel.solution_.gap <= 1e-6)
     True
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {"loss": LOSS, "probability": one_of("auto", "link", False)}
 
     def __init__(
         self,

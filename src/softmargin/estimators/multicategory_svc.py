@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.constraints import Constraint, one_of
+from softmargin.estimators._base.parameters import SHARE
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
 from softmargin.losses import NoLink
 from softmargin.losses.multiclass import HINGES, MulticategoryHinge, fisher_consistent
@@ -44,23 +46,11 @@ class MulticategorySVC(SimultaneousClassifier):
         One of the six above.
     mix : float in [0, 1], default=0.5
         Weight of the own class in the reinforced loss (gamma of the literature); 0 is Lee, Lin and Wahba's machine.
-    penalize_intercept : bool, default=False
-        Whether intercepts share the ridge penalty, as in liblinear. A free intercept costs a few more passes.
     C : float, default=1.0
         Weight of the sum of losses. With two classes ``C`` is twice that of the binary machine, because
         ``|f_1|^2 + |f_2|^2 = 2 |f_2|^2``.
     kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
         None uses the features themselves and never forms an n x n matrix.
-    gamma, degree, coef0 : kernel parameters
-        ``rbf`` is ``exp(-gamma |x - x'|^2)``; ``poly`` is ``(gamma x'x' + coef0)^degree``.
-    n_components : int or None, default=None
-        Number of landmark rows of a Nystroem approximation of the kernel.
-    fit_intercept : bool, default=True
-        Whether there is an intercept at all.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the sample weights by class.
-    tol : float, default=1e-3
-        Certified duality gap, relative to the objective, at which to stop.
     max_iter : int, default=1000
         Largest number of passes over the rows (of interior steps for a "bounded" machine of moderate size).
     random_state : int, RandomState or None, default=0
@@ -88,6 +78,8 @@ class MulticategorySVC(SimultaneousClassifier):
     >>> model.fisher_consistent_region([[0.6, 0.3, 0.1], [0.45, 0.35, 0.2]])
     array([ True, False])
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {"method": one_of(*HINGES), "mix": SHARE}
 
     def __init__(
         self,
@@ -125,15 +117,6 @@ class MulticategorySVC(SimultaneousClassifier):
     def fisher_consistent_region(self, P: Any) -> np.ndarray:
         """Whether, at class probabilities ``P`` (n, k), the population scores single out the most probable class."""
         return fisher_consistent(self.method, np.atleast_2d(np.asarray(P, dtype=np.float64)), self.mix)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.method not in HINGES:
-            raise ValueError(f"method must be one of {HINGES}; got {self.method!r}.")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be positive; got {self.tol!r}.")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
 
     def _fit_classes(self, data: TrainingSet) -> Solution:
         k = len(self.classes_)

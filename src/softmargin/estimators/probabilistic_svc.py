@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet
+from softmargin.estimators._base.constraints import NONE, Constraint, integer, one_of
 from softmargin.estimators._weight_family import GridFamily, PathFamily, WeightFamily
 from softmargin.expansions import expand
 from softmargin.paths import cost_paths
@@ -35,18 +36,6 @@ class ProbabilisticSVC(ClassifierBase):
     engine : {"grid", "path"}, default="grid"
         "grid" fits each weight from its neighbour. "path" follows the exact solution through all weights and needs
         no grid: the bracket is continuous, clipped to ``[1/2n, 1 - 1/2n]``. For ``method="svm"`` only.
-    C : float, default=1.0
-        Weight of the sum of losses.
-    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves.
-    gamma : float, "scale", "median" or "mean", default="scale"
-        ``rbf`` is ``exp(-gamma |x - x'|^2)``.
-    degree : int, default=3
-        Degree of the "poly" kernel.
-    coef0 : float, default=0.0
-        Constant of the "poly" kernel.
-    n_components : int or None, default=None
-        Number of landmark rows of a Nystroem approximation of the kernel.
     class_weight : dict, "balanced" or None, default=None
         Factors of the sample weights by class; probabilities are then those under the weighted classes.
     tol : float, default=1e-3
@@ -54,12 +43,6 @@ class ProbabilisticSVC(ClassifierBase):
         refined to the last digits.
     max_iter : int, default=10000
         Largest number of working sets of one fit.
-    random_state : int, RandomState or None, default=None
-        Chooses the landmarks.
-    n_jobs : int or None, default=None
-        Number of classes fitted at the same time when there are more than two.
-    verbose : int, default=0
-        Print progress.
 
     Attributes
     ----------
@@ -93,6 +76,12 @@ class ProbabilisticSVC(ClassifierBase):
     array([[0. , 0.1],
            [0.9, 1. ]])
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "method": one_of("svm", "psi"),
+        "n_weights": NONE | integer(1),
+        "engine": one_of("grid", "path"),
+    }
 
     def __init__(
         self,
@@ -131,24 +120,13 @@ class ProbabilisticSVC(ClassifierBase):
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        for name, allowed in (("method", ("svm", "psi")), ("engine", ("grid", "path"))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}.")
+    def _check_combination(self) -> None:
         landmarks = self.kernel is not None and self.n_components is not None
         if self.engine == "path" and (self.method != "svm" or landmarks):
             raise ValueError(
                 f"engine='path' follows the exact SVM only; got method={self.method!r} and "
                 f"n_components={self.n_components!r}. Use engine='grid'."
             )
-        if not np.isfinite(self.C) or self.C <= 0:
-            raise ValueError(f"C must be a positive number; got {self.C!r}.")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be positive; got {self.tol!r}.")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
-        if self.n_weights is not None and (self.n_weights < 1 or self.n_weights != int(self.n_weights)):
-            raise ValueError(f"n_weights must be None or a positive integer; got {self.n_weights!r}.")
 
     def _prepare(self, data: TrainingSet) -> Any:
         kernel = self._kernel(data)

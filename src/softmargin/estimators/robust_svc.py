@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from softmargin import losses
 from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.constraints import Constraint, instance, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.trust import note_robustness, robust_engine
 from softmargin.expansions import Expansion
@@ -48,54 +49,27 @@ class RobustSVC(ExpansionClassifier):
         sigmoid fitted to cross-validated scores: of leaving each row out, by one Newton step each, which costs a factor
         of the Hessian; of five folds, which costs five more fits, where the loss has corners or the penalty is not
         smooth enough for that; False: none.
-    init : {"base", "zero", "anneal"}, default="base"
-        Where the fit starts: the plain machine, the zero score, or gentler values of ``sigma`` first (losses that have
-        a ``sigma``).
-    n_init : int, default=1
-        Number of starts; the others are plain machines of random halves of the rows.
     C : float, default=1.0
         Weight of the sum of losses. A bounded loss wants ``C`` proportional to ``1 / min(1, sigma^2)``
         (:func:`softmargin.tuning.robust_grid`).
-    l1_ratio : float, default=0.0
-        Share of the l1 norm in the penalty.
-    penalty : None, str or penalty, default=None
-        "scad", "mcp" or a penalty object in place of ``l1_ratio``.
-    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves.
-    gamma : float, "scale", "median" or "mean", default="scale"
-        ``rbf`` is ``exp(-gamma |x - x'|^2)``.
-    degree : int, default=3
-        Degree of the "poly" kernel.
-    coef0 : float, default=0.0
-        Constant of the "poly" kernel.
-    n_components : int or None, default=None
-        Number of landmark rows of a Nystroem approximation of the kernel.
-    fit_intercept : bool, default=True
-        Whether to fit an unpenalised intercept.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the sample weights by class.
     tol : float, default=1e-4
         Rounds end when scores move by less than this, relative to the largest, or when no bound of the objective that
         touches it falls by more than this, relative to it.
     max_iter : int, default=1000
         Largest number of rounds.
-    random_state : int, RandomState or None, default=None
-        Chooses landmarks and the rows of further starts.
-    n_jobs : int or None, default=None
-        Number of classes fitted at the same time when there are more than two.
-    verbose : int, default=0
-        Print progress.
 
     Attributes
     ----------
     sample_trust_ : ndarray of shape (n_samples,)
         The weight of each training row at the solution, in [0, 1]: near 0 its label is not believed. Rows of zero
-        sample weight are judged by their score.
+        sample weight are judged by their score. It is what a robust fit finds out about its data, so unlike other
+        vectors of training rows it stays in a pickle (eight bytes a row; ``del model.sample_trust_`` leaves it out).
     objective_, constant_objective_ : float
         The objective, and that of the constant classifier. With a small ``sigma`` the constant can be the cheaper one;
         a warning says so.
     status_ : str
-        "ok", or "degenerate" where a whole class was given up and the constant classifier is returned.
+        "ok"; "degenerate" where a whole class was given up and the constant classifier is returned; "constant" where
+        the fit itself is a constant (a warning says what to change).
     classes_, coef_, intercept_, dual_coef_, support_, loss_, solution_, n_iter_, n_features_in_
         As in :class:`MarginClassifier`.
 
@@ -122,6 +96,12 @@ class RobustSVC(ExpansionClassifier):
     """
 
     _probabilities = ("auto", "link", "calibrated", False)
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "loss": one_of(*_NAMES) | instance("a loss object of softmargin.losses", Loss),
+        "sigma": number("a positive number (inf for no robustness)", lambda value: value > 0),
+        "shape": number("a number of at most 1 (-inf is Welsch)", lambda value: value <= 1),
+        "probability": one_of(*_probabilities),
+    }
 
     def __init__(
         self,
@@ -173,10 +153,6 @@ class RobustSVC(ExpansionClassifier):
     def _loss(self) -> Loss:
         if not isinstance(self.loss, str):
             return self.loss
-        if self.loss not in _NAMES:
-            raise ValueError(f"loss must be one of {_NAMES} or a Loss; got {self.loss!r}.")
-        if not self.sigma > 0:
-            raise ValueError(f"sigma must be positive (inf for no robustness); got {self.sigma!r}.")
         if self.loss == "truncated_hinge":
             if self.sigma < 1:
                 raise ValueError(f"sigma must be at least 1 for 'truncated_hinge'; got {self.sigma!r}.")

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,12 +17,13 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet, couple
+from softmargin.estimators._base.constraints import BOOLEAN, Constraint, integer, number, one_of
+from softmargin.estimators._base.parameters import NONNEGATIVE
 from softmargin.estimators._rule_fitting import FittedRules, LabelledRows, fit_given, fit_rules, hold_out
 from softmargin.estimators._rule_reading import RuleReader
 from softmargin.estimators._surrogates import TUNINGS, choose_loss, surrogates
 from softmargin.expansions import RuleScore, Table, cover, needs_table
 from softmargin.losses import NoLink
-from softmargin.losses._base import require
 from softmargin.solvers import Solution
 from softmargin.solvers.rules import SEARCHES, UPDATES, Plan, WeightedRisk, prune
 
@@ -134,6 +134,27 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     petal length (cm) <= 2.45
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "learner": one_of(*LEARNERS),
+        "n_rules": integer(0),
+        "max_literals": integer(1),
+        "update": one_of(*UPDATES),
+        "search": one_of(*SEARCHES),
+        "beam": integer(1),
+        "criterion": one_of("edge", "exact"),
+        "max_bins": integer(2, 256),
+        "learning_rate": number("a number above 0 and at most 1", lambda value: 0 < value <= 1),
+        "smoothing": one_of("auto") | NONNEGATIVE,
+        "l1": NONNEGATIVE,
+        "tuning": one_of(*TUNINGS),
+        "early_stopping": BOOLEAN,
+        "validation_fraction": number("a number strictly between 0 and 1", lambda value: 0 < value < 1),
+        "n_iter_no_change": integer(1),
+        "min_edge": NONNEGATIVE,
+        "recur": integer(1),
+        "tol": number("a number strictly between 0 and 1", lambda value: 0 < value < 1),
+    }
+
     def __init__(
         self,
         loss: Any = "logistic",
@@ -200,33 +221,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
 
     # -- the door ------------------------------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        for name, low in (("n_rules", 0), ("max_literals", 1), ("beam", 1), ("n_iter_no_change", 1), ("recur", 1)):
-            value = getattr(self, name)
-            require(isinstance(value, Integral) and value >= low, name, value, f"an integer, at least {low}")
-        bins = self.max_bins
-        require(isinstance(bins, Integral) and 2 <= bins <= 256, "max_bins", bins, "an integer from 2 to 256")
-        for name in ("smoothing", "l1", "min_edge"):
-            value, words = getattr(self, name), "a nonnegative number"
-            if name == "smoothing":
-                words = "'auto' or " + words
-                value = 0 if value == "auto" else value
-            require(isinstance(value, Real) and value >= 0, name, getattr(self, name), words)
-        require(0 < self.learning_rate <= 1, "learning_rate", self.learning_rate, "above 0 and at most 1")
-        require(0 < self.tol < 1, "tol", self.tol, "between 0 and 1")
-        fraction = self.validation_fraction
-        require(0 < fraction < 1, "validation_fraction", fraction, "between 0 and 1")
-        named = {
-            "learner": LEARNERS,
-            "update": UPDATES,
-            "search": SEARCHES,
-            "criterion": ("edge", "exact"),
-            "tuning": TUNINGS,
-        }
-        for name, allowed in named.items():
-            require(
-                getattr(self, name) in allowed, name, getattr(self, name), f"one of {', '.join(map(repr, allowed))}"
-            )
+    def _check_combination(self) -> None:
         if self.blocks is not None and self.learner != "given":
             raise ValueError(f"blocks are columns of X and need learner='given'; got learner={self.learner!r}.")
         bag = surrogates(self.loss)

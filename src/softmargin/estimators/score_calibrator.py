@@ -9,7 +9,7 @@ decide). No probability is 0 or 1: ``n`` rows of ``k`` classes vouch for no less
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -19,7 +19,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
+from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, is_number, one_of
 from softmargin.estimators._base.fitted_score import forget_fit
+from softmargin.estimators._base.parameters import FOLDS, NONNEGATIVE, check_parameters, document
 from softmargin.probability import (
     ScoreMap,
     Sollich,
@@ -39,6 +41,12 @@ _DECISIONS = ("classifier", "calibrated")
 _PUBLISHED = ("temperature", "cost", "at_bound", "slope", "offset")
 
 
+def _increasing_pair(value: Any) -> bool:
+    pair = isinstance(value, (tuple, list)) and len(value) == 2 and all(is_number(end) for end in value)
+    return pair and 0 < value[0] < value[1] < np.inf
+
+
+@document
 class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Turn the scores of any classifier into probabilities.
 
@@ -92,6 +100,16 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> bool(model.predict_proba(X[:1])[0, 0] > 0.95)
     True
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "method": one_of(*_METHODS),
+        "coupling": one_of(*_COUPLINGS),
+        "decision": one_of(*_DECISIONS),
+        "cost": NONNEGATIVE | one_of("fit"),
+        "cv": FOLDS | one_of("prefit"),
+        "temperature_bounds": NONE | Constraint("two increasing positive numbers", _increasing_pair),
+        "smooth_targets": NONE | BOOLEAN,
+    }
 
     def __init__(
         self,
@@ -281,22 +299,9 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
-        for name, allowed in (("method", _METHODS), ("coupling", _COUPLINGS), ("decision", _DECISIONS)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}.")
+        check_parameters(self)
         if self.coupling == "joint" and self.method != "auto":
             raise ValueError(f"coupling='joint' needs method='auto'; got method={self.method!r}. Use 'one_vs_rest'.")
-        if self.cost != "fit" and not (
-            isinstance(self.cost, (int, float)) and np.isfinite(self.cost) and self.cost >= 0
-        ):
-            raise ValueError(f"cost must be a nonnegative number or 'fit'; got {self.cost!r}.")
-        if self.temperature_bounds is not None:
-            low, high = self.temperature_bounds
-            if not 0 < low < high < np.inf:
-                raise ValueError(
-                    "temperature_bounds must be None or two increasing positive numbers; "
-                    f"got {self.temperature_bounds!r}."
-                )
 
     @staticmethod
     def _check_weight(sample_weight: Any, n: int) -> np.ndarray:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.constraints import Constraint, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.fitted_score import FittedScore
 from softmargin.estimators._base.trust import robust_engine
@@ -29,8 +30,8 @@ from softmargin.solvers import Solution
 
 __all__ = ["TruncatedLogisticRegression"]
 
-_SCHEMES = (1, 2, 3, None)
-_LEAST = 2 * math.log(2)
+_LOG_2 = math.log(2)
+_LEAST = 2 * _LOG_2
 _BRACKETS = 20  # scheme 3 fits the class weights 1/20, .., 19/20
 
 
@@ -54,39 +55,11 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         label is always the sign of the score; a probability on the other side of 1/2 is moved to 1/2.
     init : {"base", "zero"}, default="base"
         Where the fit starts: plain logistic regression, or the zero score.
-    n_init : int, default=1
-        Number of starts; the others are plain fits to random halves of the rows.
-    C : float, default=1.0
-        Weight of the sum of losses.
-    l1_ratio : float, default=0.0
-        Share of the l1 norm in the penalty.
-    penalty : None, str or penalty, default=None
-        "scad", "mcp" or a penalty object in place of ``l1_ratio``.
-    kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves.
-    gamma : float, "scale", "median" or "mean", default="scale"
-        ``rbf`` is ``exp(-gamma |x - x'|^2)``.
-    degree : int, default=3
-        Degree of the "poly" kernel.
-    coef0 : float, default=0.0
-        Constant of the "poly" kernel.
-    n_components : int or None, default=None
-        Number of landmark rows of a Nystroem approximation of the kernel.
-    fit_intercept : bool, default=True
-        Whether to fit an unpenalised intercept.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the sample weights by class.
     tol : float, default=1e-4
         Rounds end when scores move by less than this, relative to the largest, or when no bound of the objective that
         touches it falls by more than this, relative to it.
     max_iter : int, default=1000
         Largest number of rounds.
-    random_state : int, RandomState or None, default=None
-        Chooses landmarks and the rows of further starts.
-    n_jobs : int or None, default=None
-        Number of classes fitted at the same time when there are more than two.
-    verbose : int, default=0
-        Print progress.
 
     Attributes
     ----------
@@ -122,6 +95,11 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     >>> bool(model.outliers_[wrong].all())
     True
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "level": number("a number of at least log 2 = 0.693 (inf caps nothing)", lambda value: value >= _LOG_2),
+        "scheme": one_of(1, 2, 3, None),
+    }
 
     def __init__(
         self,
@@ -172,11 +150,8 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     def _engine(self, problem: Problem) -> Any:
         return robust_engine(self, problem)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._loss()
-        if self.scheme not in _SCHEMES:
-            raise ValueError(f"scheme must be one of {_SCHEMES}; got {self.scheme!r}.")
+    def _check_combination(self) -> None:
+        super()._check_combination()
         if self.scheme in (1, 2) and self.level <= _LEAST * (1 + 1e-12):
             raise ValueError(
                 f"scheme={self.scheme} needs level > 2 log 2 = {_LEAST:.6g}: at level={self.level!r} no score "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
 
 from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.constraints import NONE, Constraint, number
 from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
 from softmargin.losses.multiclass import Capped, Softmax
 from softmargin.solvers import Solution
@@ -30,20 +31,10 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
     level : float or None, default=None
         The cap. None is ``2 log k``: a row is left out when its label is given less than ``1 / k^2``.
         ``inf`` is plain multinomial logistic regression.
-    C : float, default=1.0
-        Weight of the sum of losses, as in scikit-learn.
-    penalize_intercept : bool, default=False
-        Whether the intercepts share the ridge penalty.
-    kernel, gamma, degree, coef0, n_components :
-        As in ``MarginClassifier``; None uses the features themselves.
-    fit_intercept : bool, default=True
-    class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-10
         Largest entry of the gradient, relative to that at zero coefficients, at which to stop.
     max_iter : int, default=200
         Largest number of Newton steps of each fit, and of fits.
-    random_state : int, RandomState or None, default=None
-        Choice of landmarks.
 
     Attributes
     ----------
@@ -64,6 +55,10 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
     >>> model.sample_trust_[:5]
     array([0., 0., 0., 1., 1.])
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "level": NONE | number("a positive number (inf caps nothing)", lambda value: value > 0)
+    }
 
     def __init__(
         self,
@@ -95,11 +90,6 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.level is not None and not self.level > 0:
-            raise ValueError(f"level must be None or a positive number; got {self.level!r}.")
 
     def _multiclass_loss(self) -> Capped:
         self.level_ = 2 * float(np.log(len(self.classes_))) if self.level is None else float(self.level)

@@ -10,7 +10,7 @@ the covariance penalty.
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -18,8 +18,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin.estimators._base.classifier import ClassifierBase, available_where
+from softmargin.estimators._base.constraints import Constraint, instance, integer, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.fitted_score import forget_fit
+from softmargin.estimators._base.parameters import FOLDS, POSITIVE, check_parameters, document
 from softmargin.estimators._judges import FORMULAS, PathJudge, RefitJudge
 from softmargin.tuning import SCORINGS
 
@@ -34,6 +36,7 @@ def _inner_has(name: str) -> Any:
     return lambda tuned: getattr(getattr(tuned, "best_estimator_", tuned.estimator), name)
 
 
+@document
 class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier that chooses its own parameters.
 
@@ -98,6 +101,25 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> tuned.best_params_["kernel"]
     'rbf'
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "grid": one_of("auto")
+        | integer(1)
+        | instance("a dict", dict)
+        | Constraint(
+            "a list of dicts",
+            lambda value: (
+                isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(g, dict) for g in value)
+            ),
+        ),
+        "criterion": one_of(*_CRITERIA),
+        "scoring": one_of("auto", *SCORINGS),
+        "cv": FOLDS,
+        "rule": one_of(*_RULES),
+        "n_draws": integer(1),
+        "tau": POSITIVE,
+        "perturbation": one_of("pairs", "literal"),
+    }
 
     def __init__(
         self,
@@ -260,15 +282,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"estimator must be a softmargin classifier with a parameter C; got {self.estimator!r}. "
                 "Use GridSearchCV for others."
             )
-        for name, allowed in (("criterion", _CRITERIA), ("scoring", ("auto", *SCORINGS)), ("rule", _RULES)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}.")
-        whole = isinstance(self.grid, (int, np.integer)) and not isinstance(self.grid, bool) and self.grid >= 1
-        several = isinstance(self.grid, (list, tuple)) and self.grid and all(isinstance(g, dict) for g in self.grid)
-        if not (
-            whole or several or isinstance(self.grid, dict) or (isinstance(self.grid, str) and self.grid == "auto")
-        ):
-            raise ValueError(f"grid must be 'auto', a positive int, a dict or a list of dicts; got {self.grid!r}.")
+        check_parameters(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

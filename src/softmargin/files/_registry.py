@@ -44,6 +44,7 @@ _CLASSES: dict[str, str] = {
     "softmargin.paths.exact.pieces": "AffinePiece ParametricQP TracedPiece",
     "softmargin.estimators._auto.encoder": "ColumnDecision NormalScores SparseEncoder TableEncoder",
     "softmargin.estimators._auto.members": "FittedMember LogisticScore ModelScore",
+    "softmargin.estimators._base.fitted_score": "FittedScore",
     "softmargin.estimators._weight_family": "GridFamily PathFamily",
     "softmargin.estimators._surrogates": "Rescaled",
     "softmargin.solvers.rules": "Round",

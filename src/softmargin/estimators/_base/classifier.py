@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from types import MethodType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -22,7 +22,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from softmargin._threads import one_blas_thread
+from softmargin.estimators._base.constraints import Constraint
 from softmargin.estimators._base.fitted_score import forget_fit, without_rows
+from softmargin.estimators._base.parameters import check_parameters, document
 from softmargin.estimators._base.training_set import (
     TrainingSet,
     check_class_weight,
@@ -66,6 +68,11 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
     """Everything a margin classifier needs besides its mathematics."""
 
     _sparse_formats: tuple[str, ...] | bool = ("csr", "csc")
+    _constraints: ClassVar[dict[str, Constraint]] = {}  # of parameters that mean something else here, or only here
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        document(cls)
 
     # -- what a method writes ------------------------------------------------------------------------------------
 
@@ -89,7 +96,12 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         return None
 
     def _check_parameters(self) -> None:
-        """Raise a ValueError that names the parameter, the value seen and what is allowed."""
+        """Refuse parameters by their own values and by those of others."""
+        check_parameters(self)
+        self._check_combination()
+
+    def _check_combination(self) -> None:
+        """Raise a ValueError where parameters contradict each other; each for itself is allowed by ``_constraints``."""
 
     # -- what a user calls ---------------------------------------------------------------------------------------
 

@@ -64,15 +64,7 @@ class ExpansionClassifier(Scored, ClassifierBase):
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        if not np.isfinite(self.C) or self.C <= 0:
-            raise ValueError(f"C must be a positive number; got {self.C!r}.")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be positive; got {self.tol!r}.")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
-        if getattr(self, "probability", "auto") not in self._probabilities:
-            raise ValueError(f"probability must be one of {self._probabilities}; got {self.probability!r}.")
+    def _check_combination(self) -> None:
         self._penalty()
         if getattr(self, "probability", "auto") == "link":
             self._loss().log_odds(0.0)

@@ -39,13 +39,6 @@ class SimultaneousClassifier(Scored, ClassifierBase):
         """Probabilities (n, k) from scores (n, k)."""
         raise NotImplementedError
 
-    def _check_parameters(self) -> None:
-        if not (isinstance(self.C, str) and self.C == "auto") and not (np.isfinite(self.C) and self.C > 0):
-            raise ValueError(f"C must be a positive number; got {self.C!r}.")
-        mix = getattr(self, "mix", 0.5)
-        if not isinstance(mix, str) and not 0 <= mix <= 1:
-            raise ValueError(f"mix must be between 0 and 1; got {mix!r}.")
-
     @property
     def _intercept(self) -> str:
         if not self.fit_intercept:
@@ -80,15 +73,6 @@ class SimultaneousClassifier(Scored, ClassifierBase):
 
 class SmoothSimultaneousClassifier(SimultaneousClassifier):
     """A simultaneous classifier with a smooth loss, fitted by Newton's method on features."""
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(self.C, str):
-            raise ValueError(f"C must be a positive number; got {self.C!r}.")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be positive; got {self.tol!r}.")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1; got {self.max_iter!r}.")
 
     def _multiclass_loss(self) -> MulticlassLoss:
         """The loss that the parameters make."""

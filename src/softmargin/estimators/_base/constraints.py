@@ -1,0 +1,76 @@
+"""A small language for what a parameter may be: each constraint tests a value and completes "NAME must be ...".
+
+A bool is no number here, and an array no scalar: ``C=True`` and ``C=[1.0]`` are slips, not settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+__all__ = ["BOOLEAN", "NONE", "Constraint", "instance", "integer", "is_number", "mapping", "number", "one_of"]
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What is allowed, in words and as a test; ``a | b`` allows either."""
+
+    words: str
+    allows: Callable[[Any], bool]
+
+    def __or__(self, other: Constraint) -> Constraint:
+        return Constraint(f"{self.words} or {other.words}", lambda value: self.allows(value) or other.allows(value))
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise a ValueError that names the parameter, the value seen and what is allowed."""
+        if not self.allows(value):
+            raise ValueError(f"{name} must be {self.words}; got {value!r}.")
+
+
+def is_number(value: Any) -> bool:
+    """A real scalar that is no bool and no NaN."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and bool(value == value)
+
+
+def number(words: str, allows: Callable[[Any], bool]) -> Constraint:
+    """A real number with a condition, such as ``number("a positive number", lambda v: v > 0)``."""
+    return Constraint(words, lambda value: is_number(value) and bool(allows(value)))
+
+
+def integer(low: int, high: int | None = None) -> Constraint:
+    """An integer from ``low`` on, up to ``high`` where given."""
+    words = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
+    top = np.inf if high is None else high
+    return Constraint(words, lambda value: isinstance(value, Integral) and is_number(value) and low <= value <= top)
+
+
+def one_of(*choices: Any) -> Constraint:
+    """One of a few names, numbers, None or False."""
+    words = repr(choices[0]) if len(choices) == 1 else f"one of {', '.join(map(repr, choices))}"
+    return Constraint(words, lambda value: any(_equal(value, choice) for choice in choices))
+
+
+def instance(words: str, *kinds: type) -> Constraint:
+    """An object of some classes (not a class itself)."""
+    return Constraint(words, lambda value: isinstance(value, kinds))
+
+
+def mapping(words: str) -> Constraint:
+    """A dict; what it holds is checked where it is used."""
+    return instance(words, Mapping)
+
+
+def _equal(value: Any, choice: Any) -> bool:
+    if choice is None or isinstance(choice, bool):
+        return value is choice or (isinstance(value, np.bool_) and bool(value) is choice)
+    if isinstance(choice, str):
+        return isinstance(value, str) and value == choice
+    return is_number(value) and bool(value == choice)
+
+
+NONE = Constraint("None", lambda value: value is None)
+BOOLEAN = Constraint("True or False", lambda value: isinstance(value, (bool, np.bool_)))

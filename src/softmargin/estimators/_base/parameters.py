@@ -1,0 +1,231 @@
+"""Parameters that estimators share: what each may be and what it means, said once.
+
+An estimator documents and constrains the parameters of its own (``_constraints``, and the section "Parameters" of its
+docstring); all others are found here by name. ``check_parameters`` is the one place where values are looked at, also
+those of parameters that the rest of the settings make idle (``degree`` without a kernel), and ``document`` completes
+the docstring of a class in the order of its constructor.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from softmargin import losses, penalties
+from softmargin.estimators._base.constraints import (
+    BOOLEAN,
+    NONE,
+    Constraint,
+    instance,
+    integer,
+    mapping,
+    number,
+    one_of,
+)
+from softmargin.expansions import available_kernels
+from softmargin.losses import Loss
+from softmargin.penalties import Penalty
+from softmargin.solvers import ENGINES, INITS, Engine
+
+__all__ = [
+    "FOLDS",
+    "LOSS",
+    "NONNEGATIVE",
+    "POSITIVE",
+    "SHARE",
+    "SHARED",
+    "Parameter",
+    "check_parameters",
+    "constraint_of",
+    "document",
+]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A constraint, the type as a docstring names it, and the description."""
+
+    constraint: Constraint
+    kind: str
+    text: str
+
+
+def _known_kernel(value: Any) -> bool:
+    return callable(value) or (isinstance(value, str) and value in ("precomputed", *available_kernels()))
+
+
+def _known_loss(value: Any) -> bool:
+    if isinstance(value, str):
+        losses.get(value)  # names the nearest loss where there is none of that name
+    return isinstance(value, (str, Loss))
+
+
+POSITIVE = number("a positive, finite number", lambda value: 0 < value < np.inf)
+NONNEGATIVE = number("a nonnegative, finite number", lambda value: 0 <= value < np.inf)
+SHARE = number("a number between 0 and 1", lambda value: 0 <= value <= 1)
+FOLDS = integer(2) | Constraint(
+    "a splitter or a list of splits",
+    lambda value: (
+        (hasattr(value, "split") and not isinstance(value, str))
+        or (isinstance(value, (list, tuple)) and len(value) > 0)
+    ),
+)
+LOSS = Constraint(
+    "a name of losses.available() or a loss object, such as 'logistic' or losses.HuberizedHinge(delta=1) (own "
+    "functions become one by losses.make_loss)",
+    _known_loss,
+)
+
+SHARED: dict[str, Parameter] = {
+    "C": Parameter(POSITIVE, "float", "Weight of the sum of losses; small values shrink the coefficients."),
+    "l1_ratio": Parameter(
+        SHARE,
+        "float",
+        "Share of the l1 norm in the penalty: 0 is ridge, 1 is lasso. With a kernel it selects support rows.",
+    ),
+    "penalty": Parameter(
+        Constraint(
+            "None, a penalty object or a name of penalties.available()",
+            lambda value: (
+                value is None
+                or isinstance(value, Penalty)
+                or (isinstance(value, str) and value in penalties.available())
+            ),
+        ),
+        '{"scad", "mcp", "adaptive_l1"}, penalty object or None',
+        "A concave penalty by name (``l1_ratio`` is then its l1 share, 1 if left at 0), or an object of\n"
+        ":mod:`softmargin.penalties` in place of ``l1_ratio``.",
+    ),
+    "kernel": Parameter(
+        Constraint(
+            f"None, a callable, 'precomputed' or one of {', '.join(map(repr, available_kernels()))}",
+            lambda value: value is None or _known_kernel(value),
+        ),
+        'None, "linear", "rbf", "poly", "laplacian", "matern", "precomputed" or callable',
+        'None uses the features themselves. With "precomputed", ``X`` is the square kernel matrix of the training\n'
+        "rows in ``fit`` and the matrix of similarities to them in ``predict``.",
+    ),
+    "gamma": Parameter(
+        one_of("scale", "median", "mean") | POSITIVE,
+        'float, "scale", "median" or "mean"',
+        '``rbf`` is ``exp(-gamma |x - x\'|^2)``. "scale" is ``1 / (n_features * var(X))``, "median" ``1 / median^2``\n'
+        'of the distances between classes, "mean" ``1 / mean^2`` of all distances.',
+    ),
+    "degree": Parameter(integer(1), "int", "Degree of the \"poly\" kernel ``(gamma x'x' + coef0)^degree``."),
+    "coef0": Parameter(
+        number("a finite number", lambda value: abs(value) < np.inf), "float", 'Constant of the "poly" kernel.'
+    ),
+    "n_components": Parameter(
+        NONE | integer(1),
+        "int or None",
+        "Number of landmark rows of a Nystroem approximation of the kernel; None uses all rows exactly.",
+    ),
+    "fit_intercept": Parameter(BOOLEAN, "bool", "Whether to fit an intercept."),
+    "penalize_intercept": Parameter(
+        BOOLEAN,
+        "bool",
+        "Whether the intercepts share the ridge penalty. Penalising helps when classes lie symmetrically around the\n"
+        "origin; centre the features first.",
+    ),
+    "positive": Parameter(BOOLEAN, "bool", "Whether coefficients must not be negative."),
+    "class_weight": Parameter(
+        NONE | one_of("balanced") | mapping("a dict from class to weight"),
+        'dict, "balanced" or None',
+        "Factors of the sample weights by class; classes left out of a dict weigh 1, and rows of a class that weighs\n"
+        '0 are left out. "balanced" makes the classes weigh the same.',
+    ),
+    "tol": Parameter(POSITIVE, "float", "Certified optimality gap, relative to the objective, at which to stop."),
+    "max_iter": Parameter(integer(1), "int", "Largest number of outer steps."),
+    "init": Parameter(
+        one_of(*INITS),
+        '{"base", "zero", "anneal"}',
+        "Where the fit starts: the plain convex machine, the zero score, or gentler values of ``sigma`` first (losses\n"
+        "that have a ``sigma``).",
+    ),
+    "n_init": Parameter(
+        integer(1), "int", "Number of starts, of which the best is kept; the others are plain fits to random halves."
+    ),
+    "solver": Parameter(
+        Constraint(
+            f"'auto' or one of {', '.join(repr(engine.name) for engine in ENGINES)}",
+            lambda value: (
+                isinstance(value, Engine)
+                or (isinstance(value, str) and value in ("auto", *(engine.name for engine in ENGINES)))
+            ),
+        ),
+        "str",
+        '"auto" takes the first solver that accepts the problem; a name insists on one.',
+    ),
+    "random_state": Parameter(
+        NONE | integer(0, 2**32 - 1) | instance("a numpy.random.RandomState", np.random.RandomState),
+        "int, RandomState or None",
+        "Whatever is drawn: landmarks, the rows of further starts, folds.",
+    ),
+    "n_jobs": Parameter(
+        NONE | Constraint("an integer other than 0", lambda value: integer(-(2**31)).allows(value) and value != 0),
+        "int or None",
+        "Number of fits at the same time, where there are several (classes, folds): None is one, -1 one per core.",
+    ),
+    "verbose": Parameter(
+        Constraint("a nonnegative integer", lambda value: BOOLEAN.allows(value) or integer(0).allows(value)),
+        "int",
+        "0 is silent, 1 reports the steps of a fit, 2 those of its inner fits too; lines go to the\n"
+        "logger ``softmargin``.",
+    ),
+}
+
+
+def constraint_of(cls: type, name: str) -> Constraint | None:
+    """What a parameter of a class may be: as the class says, else its bases, else the shared meaning."""
+    for kind in cls.__mro__:
+        own = vars(kind).get("_constraints", {})
+        if name in own:
+            return own[name]
+    return SHARED[name].constraint if name in SHARED else None
+
+
+def check_parameters(estimator: Any) -> None:
+    """Refuse the first parameter whose value is not allowed."""
+    for name, value in estimator.get_params(deep=False).items():
+        constraint = constraint_of(type(estimator), name)
+        if constraint is not None:
+            constraint.check(name, value)
+
+
+def document(cls: type[T]) -> type[T]:
+    """Complete the section "Parameters" of a docstring with the shared texts, in the order of the constructor."""
+    text = inspect.cleandoc(cls.__doc__ or "")
+    found = re.search(r"Parameters\n-{10}\n(.*?)(?=\n\n[^\n]+\n-{3,}\n|\Z)", text, re.DOTALL)
+    if found is None:
+        return cls
+    own = _entries(found.group(1))
+    signature = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    made = {name: own.get(name) or _entry(name, signature[name].default) for name in signature if name != "self"}
+    body = "\n".join(entry for entry in made.values() if entry)
+    cls.__doc__ = text[: found.start(1)] + body + text[found.end(1) :]
+    return cls
+
+
+def _entries(section: str) -> dict[str, str]:
+    """The entries of a section by name; one that starts with several names counts for each of them, once."""
+    found: dict[str, str] = {}
+    for entry in re.split(r"\n(?=\S)", section.strip("\n")):
+        names = entry.split(":")[0].split(",")
+        found[names[0].strip()] = entry
+        found |= {name.strip(): "" for name in names[1:]}
+    return found
+
+
+def _entry(name: str, default: Any) -> str:
+    if name not in SHARED:
+        return ""
+    shared = SHARED[name]
+    shown = f'"{default}"' if isinstance(default, str) else repr(default)
+    lines = "\n".join("    " + line for line in shared.text.split("\n"))
+    return f"{name} : {shared.kind}, default={shown}\n{lines}"
