@@ -119,7 +119,7 @@ def test_sparse_kernel_and_wide_routes_agree(make):
 
 def test_logistic_composite_of_two_classes_is_logistic_regression():
     X, y, _ = problem(4, k=2)
-    ours = CompositeMarginClassifier("logistic", 0.3, C=1.4).fit(X, y)
+    ours = CompositeMarginClassifier("logistic", mix=0.3, C=1.4).fit(X, y)
     peer = LogisticRegression(C=0.7, tol=1e-12, max_iter=10**4).fit(X, y)  # |f_1|^2 + |f_2|^2 = 2 |f_2|^2
     np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-5)
 
@@ -200,7 +200,7 @@ def test_bad_parameters_are_named(model, message):
     "model",
     [
         CompositeMarginClassifier(),
-        CompositeMarginClassifier("coherence", 0.2, kernel="rbf"),
+        CompositeMarginClassifier("coherence", mix=0.2, kernel="rbf"),
         TruncatedSoftmaxClassifier(),
         TruncatedSoftmaxClassifier(kernel="rbf"),
     ],
