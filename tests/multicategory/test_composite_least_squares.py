@@ -292,15 +292,15 @@ def test_more_classes_than_features_and_single_members_work():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mix": 1.2}, "mix must be between 0 and 1; got 1.2"),
-        ({"mix": -0.1}, "mix must be between 0 and 1; got -0.1"),
-        ({"mix": "best"}, "mix must be a number between 0 and 1, or 'auto'"),
-        ({"C": 0}, "C must be a positive number; got 0"),
+        ({"mix": 1.2}, "mix must be a number between 0 and 1 or 'auto'; got 1.2"),
+        ({"mix": -0.1}, "mix must be a number between 0 and 1 or 'auto'; got -0.1"),
+        ({"mix": "best"}, "mix must be a number between 0 and 1 or 'auto'"),
+        ({"C": 0}, "C must be a positive, finite number or 'auto'; got 0"),
         ({"rescale": "clip"}, "rescale must be one of"),
         ({"criterion": "aic"}, "criterion must be one of"),
         ({"mix": "auto", "criterion": "gcv"}, "cannot choose it"),
-        ({"C": "auto", "Cs": [1.0, -1.0]}, "Cs must hold positive numbers"),
-        ({"C": "auto", "Cs": 0}, "Cs must be a positive number of values"),
+        ({"C": "auto", "Cs": [1.0, -1.0]}, "Cs must be .* an array of positive numbers"),
+        ({"C": "auto", "Cs": 0}, "Cs must be an integer of at least 1"),
     ],
 )
 def test_bad_parameters_are_named(options, message):

@@ -261,10 +261,10 @@ def test_probabilities_are_refused_with_a_remedy():
     ("options", "message"),
     [
         ({"method": "ovo"}, "method must be one of"),
-        ({"mix": 2}, "mix must be between 0 and 1; got 2"),
-        ({"C": -1}, "C must be a positive number; got -1"),
-        ({"tol": 0}, "tol must be positive"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"mix": 2}, "mix must be a number between 0 and 1; got 2"),
+        ({"C": -1}, "C must be a positive, finite number; got -1"),
+        ({"tol": 0}, "tol must be a positive"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
     ],
 )
 def test_bad_parameters_are_named(options, message):

@@ -84,7 +84,7 @@ def test_composite_probabilities_are_proper_and_keep_the_order_of_scores(seed, k
 def test_newton_reaches_the_minimum_of_a_generic_solver(mix, penalize):
     X, y, weight = problem(1, k=3)
     loss = losses.get("logistic")
-    model = CompositeMarginClassifier(loss, mix, C=0.7, penalize_intercept=penalize).fit(X, y, weight)
+    model = CompositeMarginClassifier(loss, mix=mix, C=0.7, penalize_intercept=penalize).fit(X, y, weight)
     composite = Composite(loss, mix)
 
     def objective(v):
@@ -182,11 +182,11 @@ def test_renaming_classes_permutes_the_columns(make):
     [
         (CompositeMarginClassifier("hinge"), "loss must decrease everywhere"),
         (CompositeMarginClassifier("least_squares"), "loss must decrease everywhere"),
-        (CompositeMarginClassifier(mix=1.5), "mix must be between 0 and 1; got 1.5"),
-        (CompositeMarginClassifier(C="auto"), "C must be a positive number; got 'auto'"),
-        (CompositeMarginClassifier(tol=0), "tol must be positive"),
-        (TruncatedSoftmaxClassifier(-1.0), "level must be None or a positive number; got -1.0"),
-        (TruncatedSoftmaxClassifier(max_iter=0), "max_iter must be at least 1"),
+        (CompositeMarginClassifier(mix=1.5), "mix must be a number between 0 and 1; got 1.5"),
+        (CompositeMarginClassifier(C="auto"), "C must be a positive, finite number; got 'auto'"),
+        (CompositeMarginClassifier(tol=0), "tol must be a positive"),
+        (TruncatedSoftmaxClassifier(-1.0), "level must be None or a positive number.*; got -1.0"),
+        (TruncatedSoftmaxClassifier(max_iter=0), "max_iter must be an integer of at least 1"),
     ],
     ids=lambda value: None,
 )

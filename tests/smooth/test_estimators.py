@@ -166,11 +166,11 @@ def test_probabilities_come_from_the_link_or_not_at_all():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"C": 0}, "C must be a positive number; got 0"),
-        ({"C": np.inf}, "C must be a positive number; got inf"),
-        ({"tol": 0}, "tol must be positive"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
-        ({"l1_ratio": 2}, "l1_ratio must be between 0 and 1"),
+        ({"C": 0}, "C must be a positive, finite number; got 0"),
+        ({"C": np.inf}, "C must be a positive, finite number; got inf"),
+        ({"tol": 0}, "tol must be a positive"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
+        ({"l1_ratio": 2}, "l1_ratio must be a number between 0 and 1"),
         ({"loss": "logistik"}, "did you mean 'logistic'"),
         ({"probability": "perhaps"}, "probability must be one of"),
         ({"kernel": "sigmoid"}, "kernel must be None, a callable or one of"),

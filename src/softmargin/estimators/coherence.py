@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from softmargin.estimators._base.constraints import Constraint
+import numpy as np
+
+from softmargin.estimators._base.constraints import Constraint, number
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.parameters import POSITIVE
 from softmargin.losses import Coherence, Loss
@@ -46,7 +48,10 @@ class CoherenceClassifier(ExpansionClassifier):
     True
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {"temperature": POSITIVE, "cost": POSITIVE}
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "temperature": number("positive and finite (towards 0 the loss is Hinge)", lambda value: 0 < value < np.inf),
+        "cost": POSITIVE,
+    }
 
     def __init__(
         self,

@@ -91,7 +91,7 @@ SHARED: dict[str, Parameter] = {
     ),
     "penalty": Parameter(
         Constraint(
-            "None, a penalty object or a name of penalties.available()",
+            f"None, a penalty object or one of {penalties.available()}",
             lambda value: (
                 value is None
                 or isinstance(value, Penalty)
@@ -104,7 +104,7 @@ SHARED: dict[str, Parameter] = {
     ),
     "kernel": Parameter(
         Constraint(
-            f"None, a callable, 'precomputed' or one of {', '.join(map(repr, available_kernels()))}",
+            f"None, a callable or one of {', '.join(map(repr, (*available_kernels(), 'precomputed')))}",
             lambda value: value is None or _known_kernel(value),
         ),
         'None, "linear", "rbf", "poly", "laplacian", "matern", "precomputed" or callable',
