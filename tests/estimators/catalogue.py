@@ -12,7 +12,7 @@ CLASSIFIERS = {
     if isinstance(value, type) and issubclass(value, ClassifierMixin)
 }
 META = {name for name, cls in CLASSIFIERS.items() if "estimator" in cls.__init__.__annotations__}
-SHORT = {"n_rules": 3, "n_jobs": None, "n_weights": 4, "max_iter": 1000, "random_state": 0}
+SHORT = {"n_rules": 3, "n_jobs": None, "n_weights": 4, "effort": "fast", "max_iter": 1000, "random_state": 0}
 KERNELS = ({"kernel": None}, {"kernel": "rbf"}, {"kernel": "rbf", "n_components": 9})
 # what else a user may change between two fits
 CHANGES = {
@@ -27,6 +27,7 @@ CHANGES = {
     "TruncatedSoftmaxClassifier": ({"level": 0.8},),
     "RuleBoostClassifier": ({"loss": "least_squares"}, {"early_stopping": True}, {"l1": 1.0}),
     "ScoreCalibrator": ({"method": "platt"}, {"method": "coherence"}, {"method": "sollich"}),
+    "AutoClassifier": ({"interpretable": True}, {"interpretable": False}),
     "TunedClassifier": (
         {"criterion": "aic", "grid": 3},
         {"criterion": "cv", "grid": {"kernel": [None, "rbf"], "C": [1.0]}},

@@ -39,7 +39,8 @@ def same(first, second, where):
         for k, pair in enumerate(zip(first, second, strict=True)):
             same(*pair, f"{where}[{k}]")
     elif isinstance(first, pd.DataFrame):
-        pd.testing.assert_frame_equal(first, second)
+        timed = [name for name in first if name == "seconds"]
+        pd.testing.assert_frame_equal(first.drop(columns=timed), second.drop(columns=timed))
     elif sparse.issparse(first):
         np.testing.assert_array_equal(first.toarray(), second.toarray(), err_msg=where)
     elif isinstance(first, (np.ndarray, np.generic, float)):
@@ -101,7 +102,7 @@ def test_a_users_own_attributes_survive(name):
     assert fitted(model, binary()).note == "mine"
 
 
-@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name not in META])
+@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name not in META | {"AutoClassifier"}])
 def test_a_pickle_of_a_linear_model_does_not_grow_with_the_rows(name):
     sizes = []
     for n in (300, 1200):

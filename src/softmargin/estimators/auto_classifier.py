@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +21,7 @@ from softmargin._progress import report
 from softmargin.estimators._auto.encoder import SparseEncoder, SwappedColumn, TableEncoder, dates_as_days
 from softmargin.estimators._auto.members import FittedMember, Labels, choose_width, fit_folded, fit_logistic
 from softmargin.estimators._base.classifier import ClassifierBase
+from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, number, one_of
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators.rule_boost import RuleBoostClassifier
 from softmargin.expansions import Table, expand, needs_table
@@ -93,6 +94,11 @@ class AutoClassifier(ClassifierBase):
     """
 
     _sparse_formats = ("csr", "csc")
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "effort": one_of(*_EFFORTS),
+        "interpretable": BOOLEAN,
+        "time_limit": NONE | number("a positive number of seconds", lambda value: value > 0),
+    }
 
     def __init__(
         self,
@@ -112,12 +118,6 @@ class AutoClassifier(ClassifierBase):
         self.verbose = verbose
 
     # -- reading the table ---------------------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        if self.effort not in _EFFORTS:
-            raise ValueError(f"effort must be one of {tuple(_EFFORTS)}; got {self.effort!r}.")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ValueError(f"time_limit must be None or a positive number of seconds; got {self.time_limit!r}.")
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         """A Table of columns, or a sparse matrix."""

@@ -1,12 +1,7 @@
 """What a robust fit says about its rows: how far each label is believed, and whether the fit says anything at all.
 
-Trust is a number in [0, 1] per row, nondecreasing in the margin of the label given:
-
-* redescending losses (Welsch, Cauchy, ...): the weight of the row in the equivalent squared-hinge fit;
-* logistic relatives (truncated, Pregibon, Bianco-Yohai, Copas): ``expit(u)``, the probability the score gives that
-  label, which also ranks the rows among those kept and among those given up;
-* hinge relatives: ``1 / (1 + (1 - u)_+)``, 1 beyond the margin and 1/2 on the boundary;
-* others: the weight of the majoriser.
+Trust is a number in [0, 1] per row, nondecreasing in the margin of the label given; the loss says which
+(:meth:`softmargin.losses.Loss.trust`).
 
 With several classes a row is believed as far as the least convinced of its one-against-rest fits believes it.
 """
@@ -17,19 +12,13 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 from sklearn.utils import _safe_indexing
 
 from softmargin.estimators._base.classifier import TrainingSet
-from softmargin.losses import Hinge, Logistic, Loss
-from softmargin.losses._half_quadratic import HalfQuadratic
 from softmargin.problem import Problem
 from softmargin.solvers import INITS, Solution, constant_fit, majorizer
 
-__all__ = ["gather_robustness", "judge_left_out", "note_robustness", "robust_engine", "row_trust"]
-
-
-_CONSTANT = 1e-9  # a spread of scores below this, relative to their size and to the margin 1, is rounding
+__all__ = ["gather_robustness", "judge_left_out", "note_robustness", "robust_engine"]
 
 
 def robust_engine(estimator: Any, problem: Problem) -> Any:
@@ -48,29 +37,14 @@ def robust_engine(estimator: Any, problem: Problem) -> Any:
     return majorizer(estimator.init, estimator.n_init, estimator.random_state)
 
 
-def row_trust(loss: Loss, margins: Any) -> np.ndarray:
-    """How far a label at each margin is believed, in [0, 1]."""
-    u = np.asarray(margins, dtype=np.float64)
-    if isinstance(loss, HalfQuadratic):
-        return np.asarray(loss.weight(u))
-    made = loss.majorize(u)
-    if isinstance(made.loss, Logistic):
-        return expit(u)
-    if isinstance(made.loss, Hinge):
-        return 1 / (1 + np.maximum(1 - u, 0))
-    return np.clip(made.weights, 0, 1)
-
-
 def note_robustness(estimator: Any, data: TrainingSet, problem: Problem, solution: Solution) -> None:
     """Keep trust, objective, status and the constant classifier's objective; warn where that one is cheaper."""
     margins = solution.margins
     margins = problem.margins(solution.coef, solution.intercept) if margins is None else margins
-    estimator.sample_trust_ = data.expand(row_trust(problem.loss, margins), np.nan)
+    estimator.sample_trust_ = data.expand(np.asarray(problem.loss.trust(margins)), np.nan)
     estimator.objective_, estimator.status_ = solution.objective, solution.status
     estimator.constant_objective_ = constant_fit(problem).objective
-    scores = problem.y * margins
-    if solution.status == "ok" and np.ptp(scores) <= _CONSTANT * max(1.0, float(np.abs(scores).max())):
-        estimator.status_ = "constant"
+    if solution.status == "constant":
         warnings.warn(
             f"The fitted score is constant: every row gets the same label. For {problem.loss!r} a larger sigma or "
             "level, or a larger C, lets the rows be heard.",
@@ -107,5 +81,5 @@ def judge_left_out(estimator: Any, X: Any, y: Any) -> None:
     scores = estimator.decision_function(_safe_indexing(X, rows))
     scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
     own = labels[:, None] == classes[None, :]
-    trust = row_trust(estimator.loss_, np.where(own, scores, -scores)).min(axis=1)
+    trust = np.asarray(estimator.loss_.trust(np.where(own, scores, -scores).astype(np.float64))).min(axis=1)
     estimator.sample_trust_[rows] = np.where(own.any(axis=1), trust, 0.0)
