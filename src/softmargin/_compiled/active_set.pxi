@@ -253,18 +253,56 @@ cdef class ActiveSet:
 
     cdef void _segment(self) noexcept nogil:
         """u_E = p0 + t p1, b = b0 + t b1, r = F0 + t F1 for the present sets; r must vanish on the elbow."""
-        cdef int pos
-        cdef double crooked = 0.0
+        cdef int tries
         if self.since_refresh >= REFRESH:
             self._refresh()
             self._factorize()
         self._solve_segment()
-        for pos in range(self.m):
-            crooked = max(crooked, fabs(self.F0[self.elbow[pos]]), fabs(self.F1[self.elbow[pos]]))
-        if self.since_refresh > 0 and crooked > CROOKED * (1.0 + fabs(self.b0) + fabs(self.b1)):
+        if self.since_refresh > 0 and self._is_crooked():
             self._refresh()
             self._factorize()
             self._solve_segment()
+        for tries in range(3):
+            if not self._is_crooked():
+                break
+            self._refine()
+
+    cdef bint _is_crooked(self) noexcept nogil:
+        """Does r on the elbow, or sum u, differ from zero by more than rounding of the right-hand sides?"""
+        cdef int pos, i
+        cdef double off0 = 0.0, off1 = 0.0, size0 = 1.0, size1 = fabs(self.b1), sum0 = self.S0, sum1 = self.S1
+        cdef double mass0 = fabs(self.S0), mass1 = fabs(self.S1)
+        for pos in range(self.m):
+            i = self.elbow[pos]
+            off0 = max(off0, fabs(self.F0[i]))
+            off1 = max(off1, fabs(self.F1[i]))
+            size0 = max(size0, fabs(self.q0[i] - self.g0[i]))
+            size1 = max(size1, fabs(self.q1[i] - self.g1[i]))
+            sum0 += self.p0[pos]
+            sum1 += self.p1[pos]
+            mass0 += fabs(self.p0[pos])
+            mass1 += fabs(self.p1[pos])
+        return (off0 > CROOKED * size0 or off1 > CROOKED * size1
+                or fabs(sum0) > CROOKED * mass0 or fabs(sum1) > CROOKED * mass1)
+
+    cdef void _refine(self) noexcept nogil:
+        """One step of iterative refinement: solve for what r on the elbow and sum u still miss."""
+        cdef int pos
+        cdef double sum0 = self.S0, sum1 = self.S1, b = 0.0
+        for pos in range(self.m):
+            sum0 += self.p0[pos]
+            sum1 += self.p1[pos]
+            self.p2[pos] = -self.F0[self.elbow[pos]]
+        self._solve_bordered(&self.p2[0], -sum0, &b)
+        self.b0 += b
+        for pos in range(self.m):
+            self.p0[pos] += self.p2[pos]
+            self.p2[pos] = -self.F1[self.elbow[pos]]
+        self._solve_bordered(&self.p2[0], -sum1, &b)
+        self.b1 += b
+        for pos in range(self.m):
+            self.p1[pos] += self.p2[pos]
+        self._residuals()
 
     cdef void _solve_segment(self) noexcept nogil:
         cdef int i, pos, ld = <int> self.L.shape[1]
@@ -277,5 +315,9 @@ cdef class ActiveSet:
         factor_backward(&self.L[0, 0], self.m, ld, &self.v[0])
         self._solve_bordered(&self.p0[0], -self.S0, &self.b0)
         self._solve_bordered(&self.p1[0], -self.S1, &self.b1)
+        self._residuals()
+
+    cdef void _residuals(self) noexcept nogil:
+        """r = F0 + t F1 everywhere."""
         self._combine(&self.p0[0], self.b0, &self.g0[0], &self.q0[0], &self.F0[0])
         self._combine(&self.p1[0], self.b1, &self.g1[0], &self.q1[0], &self.F1[0])

@@ -17,6 +17,7 @@ along the null vector. An empty elbow makes b jump to the end of its interval th
 bounds balance by themselves, leaves b free until its interval closes.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
 
 include "active_set.pxi"
@@ -31,12 +32,14 @@ cdef enum:
 STATUS = {FINISHED: "finished", STALLED: "stalled", FLAT: "flat", CAPPED: "capped"}
 
 cdef double TIE_R = 1e-13    # slacks of r below this (times their scale) are zero: entering then moves u by r / pivot
+cdef double ROUNDING = 4e-16 # and so are those below the rounding of h, this times the size of its summands
 cdef double TIE_U = 1e-11    # slacks of u below this are zero
 cdef double REFUSE = 1e-7    # an r on the wrong side by more than this (times its scale) means the sets are wrong
 cdef double OUTSIDE = 1e-2   # so does a u this far (of its box) outside; less is the conditioning of K_EE, harmless in f
 cdef double HOLD = 10.0      # a point that changed last may go this many ties astray before it changes back
 cdef double NOISE = 1e-14    # slopes below this (times the size of their summands) are zero
-cdef double LEVEL = 1e-10    # h varying less than this (times sum|u| max K_ii) is constant
+cdef double LEVEL = 1e-12    # h varying less than this, times the size sum|u| max K_ii of its summands, is constant,
+cdef double LEVEL_SCORE = 1e-9    # unless it varies by more than this
 cdef double INSTANT = 1e-13  # steps below this (times t) have no length
 
 
@@ -45,10 +48,13 @@ cdef class Elbow(ActiveSet):
 
     cdef readonly int n_segments, n_changes, n_events, idle
     cdef readonly double t, violation, overshoot
-    cdef bint record, watch_flat
+    cdef bint record
+    cdef public bint watch_flat                           # stop where h is constant,
+    cdef public double flat_intercept                     # but only with this intercept; NaN: any
     cdef double[::1] xi
     cdef double margin                                    # events this close to the end of the range are its end
     cdef double size_r, size_u, noise_r, noise_u          # scales of slacks, noise of their slopes
+    cdef double size_h                                    # of the summands of h, which sets the rounding of r
     cdef int event_index, event_side                      # the event about to happen: who goes where
     cdef int held, held_too                               # changed last: rounding must not change them back at once
     cdef int n_offers
@@ -59,10 +65,10 @@ cdef class Elbow(ActiveSet):
     cdef int[::1] log_elbow, seg_ptr, seg_changes, change_index
     cdef signed char[::1] change_state
 
-    def run(self, double t, double t_end, xi, long max_events, bint record=True, bint watch_flat=False):
+    def run(self, double t, double t_end, xi, long max_events, bint record=True):
         """Follow the path from t to t_end; returns a word of STATUS. The log starts afresh."""
         cdef int code = RUNNING
-        self.xi, self.t, self.record, self.watch_flat = xi, t, record, watch_flat
+        self.xi, self.t, self.record = xi, t, record
         self.n_segments = self.n_changes = self.n_events = self.idle = 0
         self.violation = self.overshoot = 0.0
         self.held = self.held_too = -1
@@ -80,6 +86,7 @@ cdef class Elbow(ActiveSet):
                 break
             with nogil:
                 code = self._step(t_end)
+            PyErr_CheckSignals()
         return STATUS[code]
 
     def log(self):
@@ -176,16 +183,25 @@ cdef class Elbow(ActiveSet):
     cdef void _measure(self) noexcept nogil:
         """Scales of the slacks and the rounding noise of their slopes."""
         cdef int i
-        cdef double sum_p = 0.0, top_p = 0.0, top_g = 0.0
+        cdef double sum_p = 0.0, top_p = 0.0, top_g = 0.0, top_u = 0.0, u
+        self.size_h = 0.0
         self.size_r = 1.0
         self.size_u = 0.0
         for i in range(self.m):
             sum_p += fabs(self.p1[i])
             top_p = max(top_p, fabs(self.p1[i]), fabs(self.hi1[self.elbow[i]]), fabs(self.lo1[self.elbow[i]]))
+            u = fabs(self.p0[i] + self.t * self.p1[i])
+            top_u = max(top_u, u)
+            self.size_h += self.kmax * u
         for i in range(self.n):
-            self.size_u = max(self.size_u, self._upper(i) - self._lower(i))
+            if self.state[i] != FREE:
+                u = fabs(self._bound0(i) + self.t * self._bound1(i))
+                top_u = max(top_u, u)
+                self.size_h += self.kmax * u
             top_g = max(top_g, fabs(self.g1[i]))
             self.size_r = max(self.size_r, fabs(self.F0[i] + self.t * self.F1[i]))
+        for i in range(self.n):  # bounds far beyond every multiplier say nothing about its size
+            self.size_u = max(self.size_u, min(self._upper(i) - self._lower(i), 2.0 * top_u))
         self.noise_r = NOISE * (top_g + fabs(self.b1) + self.kmax * sum_p)
         self.noise_u = NOISE * top_p
 
@@ -217,7 +233,7 @@ cdef class Elbow(ActiveSet):
         """The shortest step to an event; `offer_*` hold all events that may tie with it."""
         cdef int i, k
         cdef double u, below, above, r
-        cdef double tie_u = TIE_U * self.size_u, tie_r = TIE_R * self.size_r
+        cdef double tie_u = TIE_U * self.size_u, tie_r = TIE_R * self.size_r + ROUNDING * self.size_h
         self.first = INFINITY
         self.n_offers = 0
         for k in range(self.m):
@@ -230,7 +246,7 @@ cdef class Elbow(ActiveSet):
         for i in range(self.n):
             if self.state[i] != FREE:
                 r = self.F0[i] + self.t * self.F1[i] if self.state[i] == LO else -self.F0[i] - self.t * self.F1[i]
-                self.violation = max(self.violation, -r / self.size_r)
+                self.violation = max(self.violation, -r / (self.size_r + ROUNDING / TIE_R * self.size_h))
                 self._offer(i, FREE, r, self.F1[i] if self.state[i] == LO else -self.F1[i], tie_r, self.noise_r)
         return self.first
 
@@ -370,6 +386,8 @@ cdef class Elbow(ActiveSet):
         """Is h constant over the points at the present t (u from the segment just left)?"""
         cdef int i
         cdef double f, low = INFINITY, high = -INFINITY, total = 0.0
+        if fabs(self.b0 + self.t * self.b1 - self.flat_intercept) > 1e-6:  # never true for NaN
+            return False
         for i in range(self.n):
             f = self.F0[i] + self.q0[i] + self.t * (self.F1[i] + self.q1[i])
             low = min(low, f)
@@ -378,4 +396,4 @@ cdef class Elbow(ActiveSet):
                 total += fabs(self._bound0(i) + self.t * self._bound1(i))
         for i in range(self.m):
             total += fabs(self.p0[i] + self.t * self.p1[i])
-        return high - low <= LEVEL * total * self.kmax
+        return high - low <= min(LEVEL * total * self.kmax, LEVEL_SCORE)

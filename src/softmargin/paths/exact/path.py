@@ -4,62 +4,53 @@
 the optimal intercepts form an interval [max over LO, min over HI of q - Ku]; its midpoint is used (its finite end if
 the other is infinite), the rule of every softmargin solver. That happens on isolated t, where the intercept jumps, and
 on stretches where the bounds of the two classes balance by themselves.
+
+Pieces live in the units of ``TrainingRows`` (a Gram matrix of mean diagonal one); what is returned is in the caller's.
+The certificate is the duality gap of what is returned: it is measured for every solution handed out, and over the whole
+path (``Path.gap``) at every breakpoint and half way between.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_array
 
-from softmargin.expansions import Kernel
 from softmargin.paths.exact.pieces import ParametricQP, Piece
+from softmargin.paths.exact.training_rows import TrainingRows
 from softmargin.solvers import Solution
 
-__all__ = ["Path", "TrainingRows"]
+__all__ = ["EXACT", "Path", "PosedPath", "TraceReport"]
 
+EXACT = 1e-6  # the relative duality gap up to which a solution counts as exact
 _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
-_SAMPLE = 25  # values at which the gap is measured
 _BLOCK = 2**20  # multipliers evaluated at a time
+_WEIGHT_END = 1e-6  # class weights closer to 0 or 1 are not measured
 Array = np.ndarray
 
 
-@dataclass
-class TrainingRows:
-    """The rows a path was traced on, equal rows merged, and how they map back to the caller's rows."""
+@dataclass(frozen=True)
+class PosedPath:
+    """What a path is the solution of: training rows and a QP in their units."""
 
-    X: Any
-    kernel: Kernel | None
-    y: Array
-    weight: Array
-    member: Array  # of each of the caller's rows; -1 for rows of zero weight
-    share: Array
+    rows: TrainingRows
+    qp: ParametricQP
 
-    def __post_init__(self) -> None:
-        features = self.kernel is None or self.kernel.name == "linear"
-        self.linear = features and not sparse.issparse(self.X) and self.X.shape[1] < len(self.y)
-        K = self.X if self.linear else (self.kernel or Kernel("linear"))(self.X, self.X)
-        self.matrix = np.ascontiguousarray(K, dtype=np.float64)
 
-    def product(self, u: Array) -> Array:
-        """K u over the training rows, never through an n x n matrix if the features are few."""
-        return self.matrix @ (self.matrix.T @ u) if self.linear else self.matrix @ u
+@dataclass(frozen=True)
+class TraceReport:
+    """How the tracing went."""
 
-    def expand(self, u: Array) -> Array:
-        """Multipliers of merged rows, divided among the rows the caller gave."""
-        return np.where(self.member >= 0, u[self.member] * self.share, 0.0)
-
-    def scores(self, X: Any, u: Array) -> Array:
-        """h(x) for multipliers ``u`` of shape (n,) or (n, m)."""
-        support = np.flatnonzero(u if u.ndim == 1 else u.any(axis=1))
-        if self.kernel is None or self.kernel.name == "linear":
-            return np.asarray(X @ (self.X[support].T @ u[support]))
-        if self.kernel.precomputed:
-            return np.asarray(X[:, np.flatnonzero(self.member >= 0)[support]] @ u[support])
-        return self.kernel(X, self.X[support]) @ u[support]
+    seams: tuple[float, ...]
+    n_events: int
+    n_bridges: int
+    violation: float
+    complete: bool
+    jitter: float
 
 
 class Path:
@@ -83,38 +74,42 @@ class Path:
     n_events, n_bridges : int
         Events handled by the engine, and slivers bridged where it had to start anew.
     gap : float
-        The largest relative duality gap at a sample of parameter values, computed when asked for.
+        The largest relative duality gap at any breakpoint or between two, measured when first asked for.
     jitter : float
         Relative ridge added to the diagonal of the training Gram matrix.
     """
 
-    def __init__(
-        self, parameter: str, rows: TrainingRows, problem: ParametricQP, pieces: list[Piece], **facts: Any
-    ) -> None:
+    def __init__(self, parameter: str, problem: PosedPath, pieces: list[Piece], trace: TraceReport) -> None:
         self.parameter = parameter
-        self._rows, self._problem = rows, problem
+        self._rows, self._problem = problem.rows, problem.qp
         self._pieces = sorted(pieces, key=lambda piece: piece.bounds)
-        self._seams = facts.pop("seams", ())
-        self.n_events: int = facts.pop("n_events")
-        self.n_bridges: int = facts.pop("n_bridges")
-        self.violation: float = facts.pop("violation")
-        self.complete: bool = facts.pop("complete")
-        self.jitter: float = facts.pop("jitter")
+        self._seams = trace.seams
+        self.n_events, self.n_bridges = trace.n_events, trace.n_bridges
+        self.violation, self.complete, self.jitter = trace.violation, trace.complete, trace.jitter
         self.range = (self._pieces[0].bounds[0], self._pieces[-1].bounds[1])
 
     def __repr__(self) -> str:
         low, high = self.range
         return f"Path({self.parameter} in [{low:.6g}, {high:.6g}], {len(self.breakpoints)} breakpoints)"
 
-    @property
+    @cached_property
     def gap(self) -> float:
-        """The largest relative duality gap at a sample of values: what jitter and bridges cost."""
+        """The largest relative duality gap at any breakpoint or half way between two."""
+        return float(np.max(self.gaps(self._checkpoints()), initial=0.0))
+
+    def _checkpoints(self) -> Array:
+        """The values that certify the path: breakpoints, the middles between, and one value beyond the last."""
         knots = self.breakpoints
-        middles = 0.5 * (knots[1:] + knots[:-1])
-        # not in slivers: next to the end of a weight path the objective vanishes, and no gap is small relative to it
-        middles = middles[np.diff(knots) > 1e-7 * np.maximum(np.abs(middles), 1e-3)]
-        at = np.linspace(0, len(middles) - 1, min(len(middles), _SAMPLE)).astype(int)
-        return max((self.at(t).gap for t in middles[at]), default=0.0)
+        beyond = [1.0 + 2.0 * knots[-1]] if np.isinf(self.range[1]) else []
+        t = np.concatenate([knots, 0.5 * (knots[1:] + knots[:-1]), beyond])
+        if self.parameter == "pi":  # at the ends the objective vanishes, and no gap is small relative to it
+            t = t[(t > _WEIGHT_END) & (t < 1 - _WEIGHT_END)]
+        return t
+
+    def gaps(self, t: Array) -> Array:
+        """The relative duality gaps of the solutions at the values ``t``."""
+        found = [self._certify(*part) for part in self._blocks(np.asarray(t, dtype=np.float64))]
+        return np.concatenate([gap for _, gap in found]) if found else np.zeros(0)
 
     @property
     def breakpoints(self) -> Array:
@@ -146,19 +141,40 @@ class Path:
     def at(self, t: float) -> Solution:
         """The exact solution at ``t``, with its duality gap."""
         t = self._check(t)
-        (u,), (b,), (interval,) = self._evaluate(np.array([t]))
-        b, h = float(b), self._rows.product(u)
-        lo, hi = self._problem.box(t)
-        residual = self._problem.q - h - b
-        quadratic = float(u @ h)
-        with np.errstate(invalid="ignore"):
-            loss = np.maximum(_product(hi, residual), _product(lo, residual)).sum()
-        primal, dual = 0.5 * quadratic + float(loss), float(self._problem.q @ u) - 0.5 * quadratic
-        gap = (max(primal - dual, 0.0) + abs(b * u.sum())) / max(abs(primal), 1e-300)
-        full = self._rows.expand(u)
-        linear = self._rows.kernel is None
-        coef = np.asarray(self._rows.X.T @ u) if linear else full
-        return Solution(coef, b, full, primal, gap, self.n_events, True, "duality gap", intercept_interval=interval)
+        values = np.array([t])
+        u, b, (interval,) = self._evaluate(values)
+        (primal,), (gap,) = self._certify(values, u, b)
+        rows, u = self._rows, u / self._rows.scale
+        intercept = float(rows.intercept(u, b)[0])
+        if interval is not None:
+            shift = intercept - float(b[0])
+            interval = (interval[0] + shift, interval[1] + shift)
+        full = rows.expand(u[0])
+        coef = rows.coefficients(u[0]) if rows.kernel is None else full
+        return Solution(
+            coef,
+            intercept,
+            full,
+            float(primal) / rows.scale,
+            float(gap),
+            self.n_events,
+            bool(gap <= EXACT),
+            "duality gap",
+            intercept_interval=interval,
+        )
+
+    def _certify(self, t: Array, u: Array, b: Array) -> tuple[Array, Array]:
+        """Primal objectives, in the engine's units, and relative duality gaps of solutions, a row for each."""
+        h = self._rows.product(u)
+        lo, hi = self._problem.box(t[:, None])
+        residual = self._problem.q - h - b[:, None]
+        quadratic = np.einsum("ij,ij->i", u, h)
+        with np.errstate(invalid="ignore", over="ignore"):
+            loss = np.maximum(_product(hi, residual), _product(lo, residual)).sum(axis=1)
+        primal, dual = 0.5 * quadratic + loss, u @ self._problem.q - 0.5 * quadratic
+        gap = np.maximum(primal - dual, 0.0) + np.abs(b * u.sum(axis=1))
+        gap = gap / np.maximum(np.abs(primal), 1e-300)
+        return primal, np.where(np.isfinite(gap), gap, np.inf)
 
     def decision_function(self, X: Any, t: float | Array) -> Array:
         """Scores of the rows of ``X`` at ``t``; one column per value if ``t`` is an array."""
@@ -167,10 +183,18 @@ class Path:
         return scores[:, 0] if np.ndim(t) == 0 else scores
 
     def _scores(self, X: Any, t: Array) -> Array:
-        """The same for rows and values known to be good, in blocks that keep the multipliers few."""
+        """The same for rows and values known to be good."""
+        rows = self._rows
+        return np.hstack(
+            [rows.scores(X, np.ascontiguousarray(u.T) / rows.scale, b) for _, u, b in self._blocks(t)]
+        )
+
+    def _blocks(self, t: Array) -> Iterator[tuple[Array, Array, Array]]:
+        """Values, multipliers and intercepts, in blocks that keep the multipliers few."""
         step = max(1, _BLOCK // len(self._problem.q))
-        parts = (self._evaluate(t[begin : begin + step])[:2] for begin in range(0, len(t), step))
-        return np.hstack([self._rows.scores(X, np.ascontiguousarray(u.T)) + b for u, b in parts])
+        for begin in range(0, len(t), step):
+            part = t[begin : begin + step]
+            yield part, *self._evaluate(part)[:2]
 
     def _evaluate(self, t: Array) -> tuple[Array, Array, list[tuple[float, float] | None]]:
         """Multipliers, a row for each value, intercepts, and their intervals where nobody is inside the box."""
@@ -182,8 +206,7 @@ class Path:
             u[at], b[at] = self._pieces[k].duals(t[at])
         lo, hi = self._problem.box(t[:, None])
         np.clip(u, lo, hi, out=u)
-        width = hi - lo
-        margin = _INTERIOR * np.where(np.isfinite(width), width, np.abs(u).max(axis=1, keepdims=True))
+        margin = _INTERIOR * np.minimum(hi - lo, 2 * np.abs(u).max(axis=1, keepdims=True, initial=0.0))
         interior = np.any((u - lo > margin) & (hi - u > margin), axis=1)
         intervals: list[tuple[float, float] | None] = [None] * len(t)
         for k in np.flatnonzero(~interior):

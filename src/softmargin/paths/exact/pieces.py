@@ -30,9 +30,13 @@ class ParametricQP:
     hi0: Array
     hi1: Array
 
-    def reversed(self) -> ParametricQP:
-        """The same problem in the parameter -t, so that one engine that only goes up can go down."""
-        return ParametricQP(self.q, self.lo0, -self.lo1, self.hi0, -self.hi1)
+    def seen_from(self, origin: float, direction: int) -> ParametricQP:
+        """The same problem in the parameter s = direction (t - origin), so that one engine that only goes up can go down.
+
+        Next to its origin a parameter has all its digits, and so have bounds that vanish there.
+        """
+        lo, hi = self.box(origin)
+        return ParametricQP(self.q, lo, direction * self.lo1, hi, direction * self.hi1)
 
     def box(self, t: float | Array) -> tuple[Array, Array]:
         """The bounds at ``t``, or at a column of values (a bound that does not move stays finite at t = inf)."""
@@ -40,33 +44,37 @@ class ParametricQP:
 
 
 def _affine(constant: Array, slope: Array, t: float | Array) -> Array:
-    if np.all(np.isfinite(t)):
-        return constant + t * slope
+    if np.all(np.isfinite(t)):  # a bound that vanishes at one keeps its digits there
+        return np.where(slope == -constant, constant * (1 - t), constant + t * slope)
     return np.where(slope == 0, constant, np.copysign(np.inf, slope))
 
 
 @dataclass(frozen=True)
 class TracedPiece:
-    """Segments logged by the engine in its own upward parameter ``direction * t``."""
+    """Segments logged by the engine in its own upward parameter ``s = direction (t - origin)``."""
 
     problem: ParametricQP  # in the engine's parameter
+    origin: float
     direction: int
     state: Array  # before the first segment
     log: dict[str, Array]
 
     @property
     def bounds(self) -> tuple[float, float]:
-        ends = self.direction * self.log["t"][[0, -1]]
+        ends = self._caller(self.log["t"][[0, -1]])
         return float(ends.min()), float(ends.max())
+
+    def _caller(self, s: Array) -> Array:
+        return self.origin + self.direction * s
 
     @property
     def knots(self) -> Array:
         """Segment boundaries, ascending in t."""
-        return np.sort(self.direction * self.log["t"])
+        return np.sort(self._caller(self.log["t"]))
 
     def segments(self, t: Array) -> Array:
         """The segments that hold ``t``; at a boundary the one with the smaller parameter of the engine."""
-        k = np.searchsorted(self.log["t"], self.direction * t) - 1
+        k = np.searchsorted(self.log["t"], self.direction * (t - self.origin)) - 1
         return np.clip(k, 0, len(self.log["b0"]) - 1)
 
     def state_in(self, segment: int) -> Array:
@@ -78,7 +86,7 @@ class TracedPiece:
 
     def duals(self, t: Array) -> tuple[Array, Array]:
         """Multipliers, a row for each value, and intercepts."""
-        k, s = self.segments(t), self.direction * t
+        k, s = self.segments(t), self.direction * (t - self.origin)
         state = np.array([self.state_in(segment) for segment in k])
         lo, hi = self.problem.box(s[:, None])
         u = np.where(state == LO, lo, hi)
@@ -96,7 +104,7 @@ class TracedPiece:
         order = np.argsort(index, kind="stable")
         first = np.r_[True, index[order][1:] != index[order][:-1]] if len(index) else np.zeros(0, bool)
         before[order] = np.where(first, self.state[index[order]], np.r_[0, after[order][:-1]][: len(order)])
-        return self.direction * self.log["t"][where], index, before, after
+        return self._caller(self.log["t"][where]), index, before, after
 
 
 @dataclass(frozen=True)

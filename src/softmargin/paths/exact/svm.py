@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,15 @@ from sklearn.utils.validation import _check_sample_weight
 
 from softmargin.expansions import Kernel
 from softmargin.paths.exact.flat_ends import flat_ends
-from softmargin.paths.exact.path import Path, TrainingRows
+from softmargin.paths.exact.path import EXACT, Path, PosedPath, TraceReport
 from softmargin.paths.exact.pieces import AffinePiece, ParametricQP, Piece
 from softmargin.paths.exact.tracer import NoStart, Tracer
+from softmargin.paths.exact.training_rows import TrainingRows
 
 __all__ = ["balance_path", "cost_path", "cost_paths", "weight_path"]
 
 Array = np.ndarray
-_GAP = 1e-6  # a relative duality gap worth a warning
+_RESTARTS = 20  # of a run whose sets fail their own check
 _START_WEIGHT = 0.5003247  # no ratio of small integers, so no intercept jumps there
 
 
@@ -84,7 +86,7 @@ def cost_path(
     if not 0 <= C_min < C_max:
         raise ValueError(f"C_min and C_max must satisfy 0 <= C_min < C_max; got {C_min!r} and {C_max!r}.")
     rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
-    return _measured(_cost_path(rows, C_min, C_max, jitter, max_events))
+    return _measured(_cost_path(rows, C_min, C_max, TraceOptions(jitter, max_events)))
 
 
 def cost_paths(K: Array, y: Array, weights: Array, *, C_max: float) -> Iterator[Path]:
@@ -93,32 +95,24 @@ def cost_paths(K: Array, y: Array, weights: Array, *, C_max: float) -> Iterator[
     The matrix is looked at once, the arrays are taken as they are and the paths are not measured, which would be most
     of the work on small data.
     """
-    n = len(y)
-    attempts: list[float] | None = None
+    n, options = len(y), TraceOptions()
     for weight in weights:
         rows = TrainingRows(K, Kernel("precomputed"), y, weight, np.arange(n), np.ones(n))
-        if attempts is None:
-            _check_gram(K)
-            attempts = _jitters(rows)
-        yield _cost_path(rows, 0.0, C_max, None, None, attempts)
+        yield _cost_path(rows, 0.0, C_max, options)
 
 
-def _cost_path(
-    rows: TrainingRows,
-    C_min: float,
-    C_max: float,
-    jitter: float | None,
-    max_events: int | None,
-    attempts: list[float] | None = None,
-) -> Path:
-    zero = np.zeros_like(rows.weight)
-    positive = np.where(rows.y > 0, rows.weight, 0.0)
-    problem = ParametricQP(rows.y, zero, positive - rows.weight, zero, positive)
-    first = C_min if C_min > 0 else min(1e-2, 0.5 * C_max)
+def _cost_path(rows: TrainingRows, C_min: float, C_max: float, options: TraceOptions) -> Path:
+    zero = np.zeros_like(rows.bound)
+    positive = np.where(rows.y > 0, rows.bound, 0.0)
+    problem = ParametricQP(rows.y, zero, positive - rows.bound, zero, positive)
+    first = C_min if C_min > 0 else min(1e-2 / float(rows.bound.mean()), 0.5 * C_max)
 
     def trace(tracer: Tracer) -> tuple[float, ...]:
         start = tracer.start(problem, first)
-        if tracer.is_flat(start.u):
+        growth = C_max / first
+        if tracer.is_negligible(growth * float(np.abs(start.u).sum())) or (
+            np.isfinite(growth) and tracer.is_flat(growth * start.u)
+        ):
             tracer.pieces.append(AffinePiece(zero, start.u / first, start.b, (C_min, C_max)))
             return ()
         tracer.follow(problem, start, C_max)
@@ -126,7 +120,7 @@ def _cost_path(
             tracer.follow(problem, start, C_min)
         return (first,) if C_min < first else ()
 
-    return _path("C", rows, problem, trace, jitter, max_events, attempts)
+    return _path("C", PosedPath(rows, problem), trace, options)
 
 
 def weight_path(
@@ -183,16 +177,19 @@ def weight_path(
     """
     _check_cost(C)
     rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
-    zero = np.zeros_like(rows.weight)
-    up = np.where(rows.y > 0, 2 * C * rows.weight, 0.0)
-    down = np.where(rows.y < 0, -2 * C * rows.weight, 0.0)
+    zero = np.zeros_like(rows.bound)
+    up = np.where(rows.y > 0, 2 * C * rows.bound, 0.0)
+    down = np.where(rows.y < 0, -2 * C * rows.bound, 0.0)
     problem = ParametricQP(rows.y, zero, down, up, -up)
 
     def trace(tracer: Tracer) -> tuple[float, ...]:
         first = _START_WEIGHT
+        if tracer.is_negligible(float(up.sum() - down.sum())):
+            tracer.pieces += _constant_pieces(rows, problem)
+            return ()
         start = tracer.start(problem, first)
         if tracer.is_flat(start.u):
-            low, high = flat_ends(tracer.features(), rows.y, rows.weight)
+            low, high = flat_ends(tracer.features(), rows.y, rows.weight / rows.weight.max())
             if high - low <= 1e-7:
                 tracer.pieces += _constant_pieces(rows, problem)
                 return ()
@@ -202,7 +199,7 @@ def weight_path(
         tracer.follow(problem, start, 0.0, flat_anchor=0.0)
         return (first,)
 
-    return _measured(_path("pi", rows, problem, trace, jitter, max_events))
+    return _measured(_path("pi", PosedPath(rows, problem), trace, TraceOptions(jitter, max_events)))
 
 
 def balance_path(
@@ -258,19 +255,19 @@ def balance_path(
     """
     _check_cost(C)
     rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
-    zero = np.zeros_like(rows.weight)
-    plus, minus = np.where(rows.y > 0, C * rows.weight, 0.0), np.where(rows.y < 0, C * rows.weight, 0.0)
+    zero = np.zeros_like(rows.bound)
+    plus, minus = np.where(rows.y > 0, C * rows.bound, 0.0), np.where(rows.y < 0, C * rows.bound, 0.0)
     problem = ParametricQP(rows.y, -minus, -plus, plus, minus)
 
     def trace(tracer: Tracer) -> tuple[float, ...]:
         start = tracer.start(problem, 0.0)
-        if tracer.is_flat(start.u):
+        if tracer.is_flat(start.u) or tracer.is_negligible(float(np.abs(start.u).sum())):
             tracer.pieces.append(AffinePiece(start.u, zero, start.b, (0.0, np.inf)))
         else:
             tracer.follow(problem, start, np.inf, flat_anchor=np.inf)
         return ()
 
-    return _measured(_path("v", rows, problem, trace, jitter, max_events))
+    return _measured(_path("v", PosedPath(rows, problem), trace, TraceOptions(jitter, max_events)))
 
 
 def _constant_pieces(rows: TrainingRows, problem: ParametricQP) -> list[Piece]:
@@ -318,13 +315,13 @@ def _training_rows(
     return TrainingRows(data, resolved, signs[first], total, owner, share)
 
 
-def _check_gram(K: Array) -> None:
+def _check_gram(K: Array, rounding: float) -> None:
     """Refuse matrices that cannot be a kernel: asymmetric ones, and those a sample of rows shows to be indefinite."""
     if np.linalg.norm(K - K.T) > 1e-6 * np.linalg.norm(K):
         raise ValueError("the kernel matrix is not symmetric; a path needs a symmetric positive semidefinite kernel.")
     at = _sample(len(K))
     values = np.linalg.eigvalsh(K[np.ix_(at, at)])
-    if values[0] < -1e-7 * np.abs(values).max():
+    if values[0] < -max(1e-7 * np.abs(values).max(), 10 * len(K) * rounding):
         raise ValueError(
             f"the kernel matrix is not positive semidefinite (eigenvalue {values[0]:.3g}); use a kernel that is."
         )
@@ -334,6 +331,33 @@ def _sample(n: int) -> Array:
     return np.linspace(0, n - 1, min(n, 100)).astype(int)
 
 
+@dataclass
+class TraceOptions:
+    """What the caller asked of the tracing: a jitter, or None for as little as goes through, and a cap on events."""
+
+    jitter: float | None = None
+    max_events: int | None = None
+    _found: list[tuple[float, int]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.jitter is not None and not self.jitter >= 0:
+            raise ValueError(f"jitter must be nonnegative; got {self.jitter!r}.")
+        if self.max_events is not None and self.max_events < 1:
+            raise ValueError(f"max_events must be at least 1; got {self.max_events!r}.")
+
+    def attempts(self, rows: TrainingRows) -> list[tuple[float, int]]:
+        """(jitter, restarts) to try one after the other; found once for all paths over one Gram matrix."""
+        if self._found is None:
+            if not rows.linear:
+                _check_gram(rows.matrix, rows.rounding)
+            if self.jitter is not None:
+                self._found = [(float(self.jitter), 0), (float(self.jitter), _RESTARTS)]
+            else:
+                jitters = _jitters(rows)
+                self._found = [*((jitter, 0) for jitter in jitters), *((jitter, _RESTARTS) for jitter in jitters)]
+        return self._found
+
+
 def _jitters(rows: TrainingRows) -> list[float]:
     """What to try: nothing first, unless a sample of rows shows eigenvalues fading into rounding (smooth kernels)."""
     if rows.linear:
@@ -341,66 +365,52 @@ def _jitters(rows: TrainingRows) -> list[float]:
     at = _sample(len(rows.y))
     values = np.abs(np.linalg.eigvalsh(rows.matrix[np.ix_(at, at)]))
     fading = np.sum((values < 1e-10 * values.max()) & (values > 1e-15 * values.max()))
-    return [1e-8, 1e-7] if fading >= 5 else [0.0, 1e-8, 1e-7]
+    return [1e-8, 1e-7, 0.0] if fading >= 5 else [0.0, 1e-8, 1e-7]
 
 
 def _path(
     name: str,
-    rows: TrainingRows,
-    problem: ParametricQP,
+    posed: PosedPath,
     trace: Callable[[Tracer], tuple[float, ...]],
-    jitter: float | None,
-    max_events: int | None,
-    attempts: list[float] | None = None,
+    options: TraceOptions,
 ) -> Path:
-    """Trace with as little jitter as goes through; the last attempt may restart and bridge."""
-    if jitter is not None and not jitter >= 0:
-        raise ValueError(f"jitter must be nonnegative; got {jitter!r}.")
-    if max_events is not None and max_events < 1:
-        raise ValueError(f"max_events must be at least 1; got {max_events!r}.")
-    if attempts is None:
-        if not rows.linear:
-            _check_gram(rows.matrix)
-        attempts = _jitters(rows) if jitter is None else [float(jitter)]
-    for attempt in attempts:
-        last = attempt == attempts[-1]
-        tracer = Tracer(rows, attempt, max_events or 1000 + 50 * len(rows.y), 20 if last else 0)
+    """Trace with as little jitter as goes through exactly; if none does, the most accurate attempt counts."""
+    best: Path | None = None
+    for jitter, restarts in options.attempts(posed.rows):
+        tracer = Tracer(posed.rows, jitter, options.max_events or 1000 + 50 * len(posed.rows.y), restarts)
         try:
             seams = trace(tracer)
-        except NoStart:
-            if last:
-                raise
+        except NoStart as error:
+            failure = error
             continue
-        if tracer.status != "stalled":
-            break
-    path = Path(
-        name,
-        rows,
-        problem,
-        tracer.pieces,
-        seams=seams,
-        n_events=tracer.n_events,
-        n_bridges=tracer.n_bridges,
-        violation=tracer.violation,
-        complete=tracer.status == "finished",
-        jitter=tracer.jitter,
-    )
-    if not path.complete:
-        warnings.warn(
-            f"the path stopped after {tracer.n_events} events ({tracer.status}); it is exact for {name} in "
-            f"[{path.range[0]:.6g}, {path.range[1]:.6g}]. Raise max_events, or set jitter=1e-7.",
-            ConvergenceWarning,
-            stacklevel=3,
+        if not tracer.pieces:
+            continue
+        report = TraceReport(
+            seams, tracer.n_events, tracer.n_bridges, tracer.violation, tracer.status == "finished", tracer.jitter
         )
-    return path
+        path = Path(name, posed, tracer.pieces, report)
+        if best is None or (path.complete, -path.gap) > (best.complete, -best.gap):
+            best = path
+        if tracer.status == "capped" or (path.complete and path.n_bridges == 0 and path.gap <= EXACT):
+            break
+    if best is None:
+        raise failure
+    if not best.complete:
+        warnings.warn(
+            f"the path stopped after {best.n_events} events; it is exact for {name} in "
+            f"[{best.range[0]:.6g}, {best.range[1]:.6g}]. Raise max_events, or set jitter=1e-7.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return best
 
 
 def _measured(path: Path) -> Path:
     """The path, with a warning if rounding made it less than exact."""
-    if (path.jitter > 0 or path.n_bridges > 0) and (gap := path.gap) > _GAP:
+    if path.gap > EXACT:
         warnings.warn(
-            f"the path was traced with jitter={path.jitter:g} and {path.n_bridges} bridges; its relative duality gap "
-            f"reaches {gap:.2g}. Use a rougher kernel (a larger gamma) or a smaller C if that is too much.",
+            f"the path is not exact: its relative duality gap reaches {path.gap:.2g} (jitter={path.jitter:g}, "
+            f"{path.n_bridges} bridges). Use a rougher kernel (a larger gamma), a smaller C or scaled features.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -18,14 +18,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from softmargin._compiled.elbow import Elbow
-from softmargin.paths.exact.path import TrainingRows
 from softmargin.paths.exact.pieces import FREE, HI, LO, AffinePiece, ParametricQP, Piece, TracedPiece
+from softmargin.paths.exact.training_rows import TrainingRows
 from softmargin.solvers.svm.box_qp import midpoint, solve_box_qp
 from softmargin.solvers.svm.kernel_rows import GramRows
 
 __all__ = ["NoStart", "Start", "Tracer"]
 
-_LEVEL = 1e-10  # h varying less than this (times sum|u| max K_ii) is constant
+_START_TOLERANCES = (1e-3, 1e-6)  # of the guesses that a start is made from
+_LEVEL = 1e-12  # h varying less than this, times the size sum|u| max K_ii of its summands, is constant,
+_LEVEL_SCORE = 1e-9  # unless it varies by more than this: large summands may leave a small difference
+_NEGLIGIBLE = 1e-8  # scores below this change no objective by more than the gap that counts as exact
 Array = np.ndarray
 
 
@@ -75,26 +78,35 @@ class Tracer:
 
     def is_flat(self, u: Array) -> bool:
         """Is h = Ku constant over the training points?"""
-        return float(np.ptp(self.rows.product(u))) <= _LEVEL * self._scale * float(np.abs(u).sum())
+        level = min(_LEVEL * self._scale * float(np.abs(u).sum()), _LEVEL_SCORE)
+        return float(np.ptp(self.rows.product(u))) <= level
+
+    def is_negligible(self, total: float) -> bool:
+        """Are scores of multipliers that sum up to ``total`` too small to be seen beside a margin of one?"""
+        return self._scale * total <= _NEGLIGIBLE
 
     # -- the start ------------------------------------------------------------------------------------------------
 
     def start(self, problem: ParametricQP, t: float, guess: Array | None = None) -> Start:
         """The exact solution at ``t``, from ``guess`` if one is given."""
         lo, hi = problem.box(t)
-        for tol in (1e-3, 1e-6):
-            guess = solve_box_qp(self._gram, problem.q, lo, hi, start=guess, tol=tol, polish=False, max_iter=50).u
-            if self._repair(problem.q, lo, hi, guess):
+        for attempt in (*_START_TOLERANCES, None):
+            if attempt is not None:
+                box = BoxQP(problem.q, lo, hi)
+                guess = solve_box_qp(self._gram, box, start=guess, tol=attempt, polish=False, max_iter=50).u
+            if self._repair(problem.q, lo, hi, guess if attempt is not None else np.zeros_like(lo)):
                 return self._read_start(problem, t)
+        reach = self._scale * float(np.max(hi - lo))
         raise NoStart(
-            f"the dual could not be solved at {t:.6g}. If the kernel matrix is not positive semidefinite, use a "
-            "kernel that is; else set jitter (1e-8, say)."
+            f"the dual could not be solved at {t:.6g}: cost times squared row length reaches {reach:.2g}, and beyond about "
+            "1e9 sums of multipliers lose the digits of the scores. Lower C or the weights, scale the features, or use a "
+            "rougher kernel (a larger gamma)."
         )
 
     def _repair(self, q: Array, lo: Array, hi: Array, guess: Array) -> bool:
         u = np.clip(guess, lo, hi)
-        width = hi - lo
-        inside = (u - lo > 1e-7 * width) & (hi - u > 1e-7 * width)
+        near = 1e-7 * np.minimum(hi - lo, 2 * float(np.abs(u).max(initial=0.0)))
+        inside = (u - lo > near) & (hi - u > near)
         nearest = np.where(u - lo <= hi - u, LO, HI).astype(np.int8)
         zero = np.zeros_like(q)
         self.engine.retarget(q, zero, lo, zero, hi, zero)
@@ -146,21 +158,22 @@ class Tracer:
         if self.status != "finished":  # an earlier run gave up
             return
         direction = 1 if t_end >= start.t else -1
-        aimed = problem if direction > 0 else problem.reversed()
+        origin = t_end if np.isfinite(t_end) and flat_anchor == t_end else 0.0
+        aimed = problem.seen_from(origin, direction)
         zero = np.zeros_like(problem.q)
         for attempt in range(1 + self.max_restarts):
-            lo, hi = problem.box(start.t)
-            self.engine.retarget(aimed.q, zero, lo, zero, hi, zero)
-            self.engine.place(np.where(start.state == FREE, LO, start.state), start.elbow, start.u.copy())
-            self.engine.retarget(aimed.q, zero, aimed.lo0, aimed.lo1, aimed.hi0, aimed.hi1)
-            state, _ = self.engine.sets
-            tilt, left = self._tilt(state), self.max_events - self.n_events
-            status = self.engine.run(direction * start.t, direction * t_end, tilt, left, True, flat_anchor is not None)
+            state = self._place(problem, aimed, start)
+            ends = direction * (start.t - origin), direction * (t_end - origin)
+            left = self.max_events - self.n_events
+            self.engine.watch_flat = flat_anchor is not None
+            self.engine.flat_intercept = {0.0: 1.0, 1.0: -1.0}.get(flat_anchor, np.nan)  # of the trivial solutions
+            status = self.engine.run(*ends, self._tilt(state), left)
+            self.engine.watch_flat = False
             self.n_events += self.engine.n_events
             self.violation = max(self.violation, self.engine.violation if status != "stalled" else 0.0)
             if self.engine.n_segments:
-                self.pieces.append(TracedPiece(aimed, direction, state, self.engine.log()))
-            reached = direction * self.engine.t
+                self.pieces.append(TracedPiece(aimed, origin, direction, state, self.engine.log()))
+            reached = origin + direction * self.engine.t
             if status == "finished":
                 return
             if status == "capped":
@@ -173,6 +186,15 @@ class Tracer:
             if attempt < self.max_restarts:
                 start = self._restart(problem, start, reached, t_end, direction)
         self.status = "stalled"
+
+    def _place(self, problem: ParametricQP, aimed: ParametricQP, start: Start) -> Array:
+        """Give the engine the sets of ``start`` and the problem as it sees it; returns the sets it made of them."""
+        lo, hi = problem.box(start.t)
+        zero = np.zeros_like(problem.q)
+        self.engine.retarget(aimed.q, zero, lo, zero, hi, zero)
+        self.engine.place(np.where(start.state == FREE, LO, start.state), start.elbow, start.u.copy())
+        self.engine.retarget(aimed.q, zero, aimed.lo0, aimed.lo1, aimed.hi0, aimed.hi1)
+        return self.engine.sets[0]
 
     def _append_flat(self, t: float, t_end: float, anchor: float | None) -> None:
         (u,), (b,) = self.pieces[-1].duals(np.array([t]))

@@ -26,11 +26,12 @@ from softmargin._compiled.boxqp import descend, descend_pairs, intercept_ends, s
 from softmargin.solvers.svm.kernel_rows import FeatureRows, GramRows
 
 __all__ = [
+    "BoxQP",
     "BoxSolution",
+    "Iterate",
     "box_report",
     "feasible_start",
     "finish_box_qp",
-    "intercept_interval",
     "midpoint",
     "solve_box_qp",
 ]
@@ -42,10 +43,37 @@ ENTERING = 64  # most violating risers, and as many fallers, that enter per roun
 EXACT_ROWS = 1000  # up to here the optimum is refined to the last digits whatever the tolerance
 FREE_LIMIT = 3000  # free points beyond which their equations are not solved directly
 FREE_STEPS = 100  # bounds met on the way to the solution of those equations
+FINEST = 1e-10  # the violation at which refinement ends
+FEW_ROUNDS = 20  # working sets that refinement may always take
 SNAP = 1e-9
 _TINY = float(np.finfo(np.float64).tiny)
 STEPS_PER_ROUND = 100_000
 STEPS_COUNTED = 2_000  # pair steps that count as another working set
+
+
+@dataclass(frozen=True)
+class BoxQP:
+    """Linear term and bounds (which may be infinite); with ``intercept`` the multipliers sum up to zero."""
+
+    q: Array
+    lo: Array
+    hi: Array
+    intercept: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("q", "lo", "hi"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+        if np.any(self.lo > self.hi) or (self.intercept and (self.lo.sum() > 0 or self.hi.sum() < 0)):
+            raise ValueError("the box QP has no feasible point: need lo <= hi and sum(lo) <= 0 <= sum(hi).")
+
+
+@dataclass
+class Iterate:
+    """Where a solver stands: multipliers, gradient ``Ku - q`` (None if not at hand) and the work done so far."""
+
+    u: Array
+    G: Array | None = None
+    n_iter: int = 0
 
 
 @dataclass
@@ -71,11 +99,8 @@ class BoxSolution:
 
 def solve_box_qp(
     K: Any,
-    q: Array,
-    lo: Array,
-    hi: Array,
+    box: BoxQP,
     *,
-    intercept: bool = True,
     start: Array | None = None,
     tol: float = 1e-3,
     max_iter: int = 10_000,
@@ -87,10 +112,8 @@ def solve_box_qp(
     ----------
     K : array of shape (n, n) or GramRows
         Positive semidefinite matrix, or its rows on demand.
-    q, lo, hi : arrays of shape (n,)
-        Linear term and bounds; bounds may be infinite.
-    intercept : bool
-        Whether ``sum u = 0`` is imposed.
+    box : BoxQP
+        Linear term, bounds, and whether ``sum u = 0`` is imposed.
     start : array of shape (n,), optional
         Warm start; it is clipped to the box and its sum repaired.
     tol : float
@@ -101,57 +124,47 @@ def solve_box_qp(
         Finish by solving the equations of the free points; by default when n or ``tol`` is small.
     """
     rows = K if isinstance(K, GramRows | FeatureRows) else GramRows.of(np.asarray(K))
-    q, lo, hi = (np.ascontiguousarray(v, dtype=np.float64) for v in (q, lo, hi))
-    u = feasible_start(start, lo, hi, intercept)
-    G = _gradient(rows, u, q)
+    u = feasible_start(start, box)
+    point = Iterate(u, _gradient(rows, u, box.q))
     if polish is None:
-        polish = len(q) <= EXACT_ROWS or tol < 1e-5
-    target = max(tol, 1e-4) if polish else tol
-    n_iter = _rounds(rows, u, G, lo, hi, intercept, target, max_iter)
-    return finish_box_qp(
-        rows, q, lo, hi, u=u, G=G, intercept=intercept, tol=tol, max_iter=max_iter, n_iter=n_iter, polish=polish
-    )
+        polish = len(u) <= EXACT_ROWS or tol < 1e-5
+    _rounds(rows, box, point, max(tol, 1e-4) if polish else tol, max_iter)
+    return finish_box_qp(rows, box, point, tol=tol, max_iter=max_iter, polish=polish)
 
 
 def finish_box_qp(
-    rows: GramRows | FeatureRows,
-    q: Array,
-    lo: Array,
-    hi: Array,
-    *,
-    u: Array,
-    G: Array | None = None,
-    intercept: bool,
-    tol: float,
-    max_iter: int,
-    n_iter: int = 0,
-    polish: bool = True,
+    rows: GramRows | FeatureRows, box: BoxQP, point: Iterate, *, tol: float, max_iter: int, polish: bool = True
 ) -> BoxSolution:
-    """From a nearly optimal ``u`` to the optimum: exact bounds, equations of the free points, more rounds if needed."""
-    finest = min(tol, 1e-10) if len(q) <= EXACT_ROWS or tol < 1e-5 else tol
+    """From a nearly optimal point to the optimum: exact bounds, equations of the free points, more rounds if needed.
+
+    Digits beyond ``tol`` are refined only while they come cheaply: as many working sets again as it took to get there.
+    """
+    finest = min(tol, FINEST) if len(box.q) <= EXACT_ROWS or tol < 1e-5 else tol
     target, violation = tol, np.inf
+    allowance = max_iter
     while True:
-        snap(u, lo, hi, SNAP)
-        if G is None or polish:  # what many updates have added up is not accurate enough to refine
-            G = _gradient(rows, u, q)
+        snap(point.u, box.lo, box.hi, SNAP)
+        if point.G is None or polish:  # what many updates have added up is not accurate enough to refine
+            point.G = _gradient(rows, point.u, box.q)
         if polish:
-            _solve_free_points(rows, u, G, lo, hi, intercept)
-        best, violation = violation, _violation(u, G, lo, hi, intercept)
-        # Beyond tol, accuracy is a gift: stop when another digit does not come for a little more work.
-        if violation <= finest or n_iter >= max_iter or target <= 1e-12 or (violation <= tol and violation > best / 2):
+            _solve_free_points(rows, box, point)
+        best, violation = violation, _violation(box, point)
+        if violation <= tol and allowance == max_iter:
+            allowance = min(max_iter, 2 * point.n_iter + FEW_ROUNDS)
+        done = violation <= finest or target <= 1e-12 or (violation <= tol and violation > best / 2)
+        if done or point.n_iter >= allowance:
             break
         target = min(target, violation) / 10
-        n_iter += _rounds(rows, u, G, lo, hi, intercept, target, max_iter - n_iter)
-    return box_report(u, G, q, lo, hi, intercept, n_iter, tol)
+        _rounds(rows, box, point, target, allowance)
+    return box_report(box, point, tol)
 
 
-def feasible_start(start: Array | None, lo: Array, hi: Array, intercept: bool) -> Array:
+def feasible_start(start: Array | None, box: BoxQP) -> Array:
     """``start`` (zero if None) clipped to the box, its sum brought to zero by moving free points first."""
-    if np.any(lo > hi) or (intercept and (lo.sum() > 0 or hi.sum() < 0)):
-        raise ValueError("the box QP has no feasible point: need lo <= hi and sum(lo) <= 0 <= sum(hi).")
+    lo, hi = box.lo, box.hi
     u = np.zeros_like(lo) if start is None else np.array(start, dtype=np.float64)
     np.clip(u, lo, hi, out=u)
-    if not intercept:
+    if not box.intercept:
         return u
     for free_only in (True, False):
         excess = u.sum()
@@ -169,12 +182,6 @@ def feasible_start(start: Array | None, lo: Array, hi: Array, intercept: bool) -
     return u
 
 
-def intercept_interval(u: Array, G: Array, lo: Array, hi: Array) -> tuple[float, float]:
-    """``(m, M)``: every intercept between is optimal; ``m > M`` by the KKT violation."""
-    m, M = intercept_ends(u, G, lo, hi)
-    return m, M
-
-
 def midpoint(interval: tuple[float, float]) -> float:
     """The middle of an interval, its finite end if only one is finite, 0 if none is."""
     finite = [end for end in interval if np.isfinite(end)]
@@ -188,58 +195,60 @@ def _gradient(rows: GramRows | FeatureRows, u: Array, q: Array) -> Array:
     return G
 
 
-def _violation(u: Array, G: Array, lo: Array, hi: Array, intercept: bool) -> float:
-    if intercept:
-        m, M = intercept_interval(u, G, lo, hi)
+def _violation(box: BoxQP, point: Iterate) -> float:
+    if box.intercept:
+        m, M = intercept_ends(point.u, point.G, box.lo, box.hi)
         return max(0.0, m - M) if isfinite(m) and isfinite(M) else 0.0
-    return float(worst_slope(u, G, lo, hi))
+    return float(worst_slope(point.u, point.G, box.lo, box.hi))
 
 
-def _rounds(
-    rows: GramRows | FeatureRows, u: Array, G: Array, lo: Array, hi: Array, intercept: bool, tol: float, max_rounds: int
-) -> int:
-    """Working sets until the violation is at most ``tol``; ``u`` and ``G`` change in place; returns their number."""
-    solve = descend_pairs if intercept else descend
-    if rows.whole is not None and len(u) <= 2 * WORKING_SET:  # one working set, and no copies
-        return _one_set(rows.whole, u, G, lo, hi, solve, tol, max_rounds)
+def _rounds(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate, tol: float, max_iter: int) -> None:
+    """Working sets until the violation is at most ``tol`` or ``max_iter`` of them were counted; moves ``point``."""
+    solve = descend_pairs if box.intercept else descend
+    if rows.whole is not None and len(box.q) <= 2 * WORKING_SET:  # one working set, and no copies
+        _one_set(rows.whole, box, point, tol, max_iter)
+        return
     previous = np.empty(0, dtype=np.int64)
-    done = 0
-    while done < max_rounds:
-        violation = _violation(u, G, lo, hi, intercept)
+    u, G = point.u, point.G
+    assert G is not None
+    while point.n_iter < max_iter:
+        violation = _violation(box, point)
         if violation <= tol:
-            return done
-        chosen = _working_set(u, G, lo, hi, intercept, previous)
+            return
+        chosen = _working_set(box, point, previous)
         old, inner, g = u[chosen], u[chosen], G[chosen]
         aim = max(tol / 2, violation / 20)
-        steps, _ = solve(rows.block(chosen), g, inner, lo[chosen], hi[chosen], aim, STEPS_PER_ROUND)
-        done += max(1, steps // STEPS_COUNTED)
+        steps, _ = solve(rows.block(chosen), g, inner, box.lo[chosen], box.hi[chosen], aim, STEPS_PER_ROUND)
+        point.n_iter += max(1, steps // STEPS_COUNTED)
         changed = np.flatnonzero(inner != old)
         if len(changed) == 0:
-            break
+            return
         u[chosen] = inner
         rows.add(chosen[changed], (inner - old)[changed], G)
         previous = chosen
-    return done
 
 
-def _one_set(K: Array, u: Array, G: Array, lo: Array, hi: Array, solve: Any, tol: float, max_rounds: int) -> int:
-    done, steps, left = 0, 1, np.inf
-    while done < max_rounds and left > tol and steps > 0:
-        steps, left = solve(K, G, u, lo, hi, tol, min(STEPS_PER_ROUND, STEPS_COUNTED * (max_rounds - done)))
-        done += -(-steps // STEPS_COUNTED)
-    return done
+def _one_set(K: Array, box: BoxQP, point: Iterate, tol: float, max_iter: int) -> None:
+    solve = descend_pairs if box.intercept else descend
+    steps, left = 1, np.inf
+    while point.n_iter < max_iter and left > tol and steps > 0:
+        cap = min(STEPS_PER_ROUND, STEPS_COUNTED * (max_iter - point.n_iter))
+        steps, left = solve(K, point.G, point.u, box.lo, box.hi, tol, cap)
+        point.n_iter += -(-steps // STEPS_COUNTED)
 
 
-def _working_set(u: Array, G: Array, lo: Array, hi: Array, intercept: bool, previous: NDArray[np.int64]) -> Any:
+def _working_set(box: BoxQP, point: Iterate, previous: NDArray[np.int64]) -> Any:
     """The most violating points, filled up with points of the last set, free ones first."""
+    u, G, lo, hi = point.u, point.G, box.lo, box.hi
     n = len(u)
     if n <= 2 * WORKING_SET:
         return np.arange(n)
+    assert G is not None
     rise = np.where(u < hi, -G, -np.inf)
     fall = np.where(u > lo, G, -np.inf)
     first = np.argpartition(rise, n - ENTERING)[-ENTERING:]
     second = np.argpartition(fall, n - ENTERING)[-ENTERING:]
-    if intercept:  # a riser violates against the best faller, and the other way round
+    if box.intercept:  # a riser violates against the best faller, and the other way round
         first, second = first[rise[first] > -fall[second].max()], second[-fall[second] < rise[first].max()]
     else:
         first, second = first[rise[first] > 0], second[fall[second] > 0]
@@ -252,23 +261,25 @@ def _working_set(u: Array, G: Array, lo: Array, hi: Array, intercept: bool, prev
     return np.flatnonzero(chosen)
 
 
-def _solve_free_points(rows: GramRows | FeatureRows, u: Array, G: Array, lo: Array, hi: Array, intercept: bool) -> None:
+def _solve_free_points(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate) -> None:
     """Move the free points to where their gradients are equal, stopping at bounds (a primal active-set step).
 
     A tiny ridge makes the equations solvable when rows are dependent: each solve is then a proximal-point step, which
     changes the score by nothing that matters and moves along flat directions without harm.
     """
-    free = np.flatnonzero((u > lo) & (u < hi))
+    u, G = point.u, point.G
+    assert G is not None
+    free = np.flatnonzero((u > box.lo) & (u < box.hi))
     if len(free) == 0 or len(free) > FREE_LIMIT:
         return
     K, g, v = rows.block(free), G[free], u[free]
-    low, high = lo[free], hi[free]
+    low, high = box.lo[free], box.hi[free]
     others = float(u.sum() - v.sum())
     for _ in range(FREE_STEPS):
         still = np.flatnonzero((v > low) & (v < high))
         if len(still) == 0:
             break
-        step = _equality_step(K[np.ix_(still, still)], g[still], others + float(v.sum()) if intercept else None)
+        step = _equality_step(K[np.ix_(still, still)], g[still], others + float(v.sum()) if box.intercept else None)
         if step is None:
             break
         here, bound = v[still], np.where(step > 0, high[still], low[still])
@@ -305,29 +316,23 @@ def _equality_step(K: Array, G: Array, total: float | None) -> Array | None:
     return step if total is None else step + (-total - step.sum()) / drift.sum() * drift
 
 
-def box_report(
-    u: Array,
-    G: Array,
-    q: Array,
-    lo: Array,
-    hi: Array,
-    intercept: bool,
-    n_iter: int,
-    tol: float,
-    known: tuple[float, float] | None = None,
-) -> BoxSolution:
-    """The certificates of ``u`` and ``G = f - b - q``; ``known``: ``|h|^2 / 2`` and the dual value, if apart."""
-    violation = _violation(u, G, lo, hi, intercept)
-    interval = intercept_interval(u, G, lo, hi) if intercept else (0.0, 0.0)
+def box_report(box: BoxQP, point: Iterate, tol: float, known: tuple[float, float] | None = None) -> BoxSolution:
+    """The certificates of a point; ``known``: ``|h|^2 / 2`` and the dual value where they are known apart from ``G``."""
+    u, G = point.u, point.G
+    assert G is not None
+    violation = _violation(box, point)
+    interval = intercept_ends(u, G, box.lo, box.hi) if box.intercept else (0.0, 0.0)
     b = midpoint(interval)
     residual = -G - b  # q - f
     dual_cost = np.zeros_like(residual)  # an infinite bound costs nothing at a zero residual
-    np.multiply(np.where(residual > 0, hi, lo), residual, out=dual_cost, where=residual != 0)
-    half_norm, value = known or (0.5 * float(u @ (G + q)), 0.5 * float(u @ (G - q)))
+    np.multiply(np.where(residual > 0, box.hi, box.lo), residual, out=dual_cost, where=residual != 0)
+    half_norm, value = known or (0.5 * float(u @ (G + box.q)), 0.5 * float(u @ (G - box.q)))
     primal = half_norm + float(dual_cost.sum())
-    reach = hi - lo
+    reach = box.hi - box.lo
     reach[np.isinf(reach)] = 0.0
-    scale = max(abs(primal), abs(value), 1e-6 * float(reach @ np.abs(q)), _TINY)
-    gap = (primal + value) / scale
+    scale = max(abs(primal), abs(value), 1e-6 * float(reach @ np.abs(box.q)), _TINY)
+    gap = float(primal + value) / scale
+    if not (np.isfinite(value) and np.isfinite(violation)) or np.isnan(gap):
+        gap = violation = np.inf  # a point that is none is never certified
     ends = (min(interval), max(interval))
-    return BoxSolution(u, G, ends, b, value, primal, max(0.0, float(gap)), violation, n_iter, violation <= tol)
+    return BoxSolution(u, G, ends, b, value, primal, max(0.0, gap), violation, point.n_iter, violation <= tol)
