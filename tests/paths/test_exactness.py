@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from softmargin import paths
-from softmargin.solvers.svm.box_qp import solve_box_qp
+from softmargin.solvers.svm import BoxQP, solve_box_qp
 
 KERNELS = [
     {},
@@ -94,7 +94,7 @@ def test_path_equals_the_qp_at_every_breakpoint_and_between(kind, data, kernel):
     t = float(rng.choice(np.r_[middles, knots[-1] + 0.5] if kind == "balance" else middles))
     lo, hi = box(kind, t, C, y, weight)
     K = gram(X, kernel)
-    qp = solve_box_qp(K, y.astype(float), lo, hi, tol=1e-9)
+    qp = solve_box_qp(K, BoxQP(y.astype(float), lo, hi), tol=1e-9)
     cost = 1.0 + abs(qp.value)
     assert path.at(t).objective == pytest.approx(-qp.value, abs=1e-6 * cost)
 

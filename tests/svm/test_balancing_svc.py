@@ -32,7 +32,7 @@ def test_scores_and_intercept_midpoints_equal_golden(name, features):
     X, y, X_test, kernel = array(case["X"]), array(case["y"]), array(case["X_test"]), kernel_of(case)
     if features == "columns":
         if case["kernel"] != "linear":
-            return
+            pytest.skip("a Gaussian kernel has no columns")
         kernel = {"kernel": None}
     for golden in case["solutions"]:
         model = BalancingSVC(balance=float(golden["v"]), C=golden["C"], **kernel).fit(X, y)
@@ -51,7 +51,7 @@ def test_bounded_constraint_machine_equals_golden(name, features):
     X, y, X_test = array(case["X"]), array(case["y"]), array(case["X_test"])
     kernel = kernel_of(case) if features == "kernel" else {"kernel": None}
     if features == "columns" and case.get("gamma"):
-        return
+        pytest.skip("a Gaussian kernel has no columns")
     for golden in case["solutions"]:
         model = BalancingSVC(balance="bounded", C=golden["C"], tol=1e-8, **kernel).fit(X, y)
         shift = float(model.intercept_[0]) - golden["b"]

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import box_qp as reference
-from softmargin.solvers import GramRows, solve_box_qp
+from softmargin.solvers import BoxQP, GramRows
+from softmargin.solvers import solve_box_qp as solve_rows
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BRACKETING = json.loads((GOLDEN / "bracketing.json").read_text())
@@ -21,6 +22,10 @@ WEIGHTED = [*BRACKETING["weighted_svm"], BRACKETING["beta0_interval"]]
 
 def array(x):
     return np.asarray(x, dtype=float)
+
+
+def solve_box_qp(K, q, lo, hi, *, intercept=True, **options):
+    return solve_rows(K, BoxQP(q, lo, hi, intercept), **options)
 
 
 def gaussian(A, B, gamma):

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from softmargin import ProbabilisticSVC
 from softmargin.expansions import DenseFeatures, Kernel, expand
 from softmargin.probability import bracket
-from softmargin.solvers import KinkedFamily, solve_psi
+from softmargin.solvers import BoxQP, KinkedFamily, solve_psi
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "bracketing.json").read_text())
 WEIGHTED = [*GOLDEN["weighted_svm"], GOLDEN["beta0_interval"]]
@@ -36,7 +36,7 @@ def test_bracketed_probabilities_equal_golden(case, features):
     kernel = kernel_of(case)
     if features == "columns":
         if case["kernel"] != "linear":
-            return
+            pytest.skip("a Gaussian kernel has no columns")
         kernel = {"kernel": None}
     for name, golden in case["bracketed"].items():
         m = int(name[2:])
@@ -59,7 +59,7 @@ def psi_problem(case):
     expansion = DenseFeatures(X) if case["kernel"] == "linear" else expand(X, Kernel("rbf", 1 / case["sigma"] ** 2))
     cost = np.where(y > 0, 1 - case["pi"], case["pi"]) / (len(y) * case["lam"])
     family = KinkedFamily(expansion, intercept=True, largest=2 * cost.max(), tol=1e-9)
-    svm, _ = family.solve(y, np.where(y > 0, 0, -cost), np.where(y > 0, cost, 0))
+    svm, _ = family.solve(BoxQP(y, np.where(y > 0, 0, -cost), np.where(y > 0, cost, 0)))
     scores = svm.gradient + y + svm.intercept
     return y, solve_psi(family, y, cost, y * scores < 0, svm.u)
 

@@ -15,7 +15,7 @@ from softmargin.estimators._base.fitted_score import without_rows
 from softmargin.expansions import Expansion, Kernel, KernelScore
 from softmargin.paths import weight_path
 from softmargin.probability import Bracket, bracket
-from softmargin.solvers import BoxSolution, KinkedFamily, PsiSolution, Solution, solve_psi
+from softmargin.solvers import BoxQP, BoxSolution, KinkedFamily, PsiSolution, Solution, solve_psi
 
 __all__ = ["GridFamily", "PathFamily", "WeightFamily"]
 
@@ -105,7 +105,7 @@ class GridFamily(WeightFamily):
             cost, u = self._costs(y, weights, j), None
             if neighbour is not None:  # multipliers keep their place between the bounds
                 u = last[neighbour] * (cost / self._costs(y, weights, neighbour))
-            found, coef = self._family.solve(y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0), u)
+            found, coef = self._family.solve(BoxQP(y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0)), u)
             last = {j: found.u} | {k: last[k] for k in (self._half,) if k in last}
             yield j, found, coef, found.primal
 

@@ -9,13 +9,14 @@ from softmargin.solvers.nonconvex.psi import PsiSolution, solve_psi
 from softmargin.solvers.rules import SeparableWarning
 from softmargin.solvers.solve import solve
 from softmargin.solvers.svm.bounded import solve_bounded
-from softmargin.solvers.svm.box_qp import BoxSolution, solve_box_qp
+from softmargin.solvers.svm.box_qp import BoxQP, BoxSolution, solve_box_qp
 from softmargin.solvers.svm.kernel_rows import GramRows
 from softmargin.solvers.svm.one_corner import KinkedFamily
 
 __all__ = [
     "ENGINES",
     "INITS",
+    "BoxQP",
     "BoxSolution",
     "Engine",
     "GramRows",

@@ -29,7 +29,7 @@ __all__ = ["EXACT", "Path", "PosedPath", "TraceReport"]
 EXACT = 1e-6  # the relative duality gap up to which a solution counts as exact
 _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
 _BLOCK = 2**20  # multipliers evaluated at a time
-_WEIGHT_END = 1e-6  # class weights closer to 0 or 1 are not measured
+_FLOOR = 1e-6  # of the cost of a zero score: where the objective vanishes (pi = 0 or 1) the gap is relative to this
 Array = np.ndarray
 
 
@@ -101,10 +101,7 @@ class Path:
         """The values that certify the path: breakpoints, the middles between, and one value beyond the last."""
         knots = self.breakpoints
         beyond = [1.0 + 2.0 * knots[-1]] if np.isinf(self.range[1]) else []
-        t = np.concatenate([knots, 0.5 * (knots[1:] + knots[:-1]), beyond])
-        if self.parameter == "pi":  # at the ends the objective vanishes, and no gap is small relative to it
-            t = t[(t > _WEIGHT_END) & (t < 1 - _WEIGHT_END)]
-        return t
+        return np.concatenate([knots, 0.5 * (knots[1:] + knots[:-1]), beyond])
 
     def gaps(self, t: Array) -> Array:
         """The relative duality gaps of the solutions at the values ``t``."""
@@ -173,7 +170,8 @@ class Path:
             loss = np.maximum(_product(hi, residual), _product(lo, residual)).sum(axis=1)
         primal, dual = 0.5 * quadratic + loss, u @ self._problem.q - 0.5 * quadratic
         gap = np.maximum(primal - dual, 0.0) + np.abs(b * u.sum(axis=1))
-        gap = gap / np.maximum(np.abs(primal), 1e-300)
+        scale = np.maximum(np.abs(primal), _FLOOR * np.where(np.isfinite(hi - lo), hi - lo, 0.0).sum(axis=1))
+        gap = gap / np.where(scale > 0, scale, 1.0)
         return primal, np.where(np.isfinite(gap), gap, np.inf)
 
     def decision_function(self, X: Any, t: float | Array) -> Array:
@@ -185,9 +183,7 @@ class Path:
     def _scores(self, X: Any, t: Array) -> Array:
         """The same for rows and values known to be good."""
         rows = self._rows
-        return np.hstack(
-            [rows.scores(X, np.ascontiguousarray(u.T) / rows.scale, b) for _, u, b in self._blocks(t)]
-        )
+        return np.hstack([rows.scores(X, np.ascontiguousarray(u.T) / rows.scale, b) for _, u, b in self._blocks(t)])
 
     def _blocks(self, t: Array) -> Iterator[tuple[Array, Array, Array]]:
         """Values, multipliers and intercepts, in blocks that keep the multipliers few."""

@@ -31,7 +31,7 @@ class ParametricQP:
     hi1: Array
 
     def seen_from(self, origin: float, direction: int) -> ParametricQP:
-        """The same problem in the parameter s = direction (t - origin), so that one engine that only goes up can go down.
+        """The same problem in s = direction (t - origin), so that one engine that only goes up can go down.
 
         Next to its origin a parameter has all its digits, and so have bounds that vanish there.
         """

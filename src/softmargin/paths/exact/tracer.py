@@ -20,8 +20,7 @@ import numpy as np
 from softmargin._compiled.elbow import Elbow
 from softmargin.paths.exact.pieces import FREE, HI, LO, AffinePiece, ParametricQP, Piece, TracedPiece
 from softmargin.paths.exact.training_rows import TrainingRows
-from softmargin.solvers.svm.box_qp import midpoint, solve_box_qp
-from softmargin.solvers.svm.kernel_rows import GramRows
+from softmargin.solvers.svm import BoxQP, GramRows, midpoint, solve_box_qp
 
 __all__ = ["NoStart", "Start", "Tracer"]
 
@@ -98,9 +97,9 @@ class Tracer:
                 return self._read_start(problem, t)
         reach = self._scale * float(np.max(hi - lo))
         raise NoStart(
-            f"the dual could not be solved at {t:.6g}: cost times squared row length reaches {reach:.2g}, and beyond about "
-            "1e9 sums of multipliers lose the digits of the scores. Lower C or the weights, scale the features, or use a "
-            "rougher kernel (a larger gamma)."
+            f"the dual could not be solved at {t:.6g}: cost times squared row length reaches {reach:.2g}, and beyond "
+            "about 1e9 sums of multipliers lose the digits of the scores. Lower C or the weights, scale the features, "
+            "or use a rougher kernel (a larger gamma)."
         )
 
     def _repair(self, q: Array, lo: Array, hi: Array, guess: Array) -> bool:

@@ -2,8 +2,8 @@
 
 With ``sum u = 0`` moving all rows by a constant changes nothing but the intercept, and dividing the Gram matrix by a
 number multiplies the bounds by it. So the engine sees ``K' = P K P / scale`` (P centres) with bounds times ``scale``,
-whatever the offset and the units of the data; ``u = u' / scale``, and with ``r`` the row means of K the caller's intercept
-is ``b' - r'u``. Linear features are centred themselves, which loses no digits where a Gram matrix of offset rows would.
+whatever the offset and the units of the data; ``u = u' / scale``, and with ``r`` the row means of K the caller's
+intercept is ``b' - r'u``. Linear features are centred themselves, which loses no digits where a Gram matrix of offset rows would.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class TrainingRows:
         self.bound = self.weight * self.scale
 
     def product(self, u: Array) -> Array:
-        """K' u' over the training rows (u' a vector or rows of vectors), never through an n x n matrix if features are few."""
+        """K' u' for a vector or rows of vectors u', never through an n x n matrix if features are few."""
         return (u @ self.matrix) @ self.matrix.T if self.linear else u @ self.matrix
 
     def intercept(self, u: Array, b: Array) -> Array:
-        """The caller's intercepts of multipliers ``u`` (rows, in the caller's units) and intercepts ``b`` of the engine."""
+        """The caller's intercepts, from multipliers ``u`` (rows) in the caller's units and the engine's ``b``."""
         if self.centre is None:
             return b - u @ self.means
         return b - (u @ (self.X - self.centre)) @ self.centre
@@ -108,6 +108,8 @@ def _centre(K: Array) -> Array:
 def _check_scale(scale: float) -> float:
     if scale == 0:
         return 1.0
+    if scale < 0:
+        raise ValueError("the kernel matrix is not positive semidefinite; use a kernel that is.")
     if not 1 / _LARGEST < scale < _LARGEST:
         raise ValueError(
             f"the rows have a mean squared length of {scale:.3g} after centring, too extreme for double precision; "

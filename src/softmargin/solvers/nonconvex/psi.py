@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
-from softmargin.solvers.svm.box_qp import BoxSolution
+from softmargin.solvers.svm.box_qp import BoxQP, BoxSolution
 from softmargin.solvers.svm.one_corner import KinkedFamily
 
 __all__ = ["PsiSolution", "solve_psi"]
@@ -54,11 +54,12 @@ class _Rounds:
         self.given_up = self.now
         low, high = np.where(self.given_up, -2 * weights, 0.0), np.where(self.given_up, 0.0, 2 * weights)
         self.last = (self.value, getattr(self, "found", None))
-        self.found = self.family.solve(y, np.where(y > 0, low, -high), np.where(y > 0, high, -low), self.u)
-        box = self.found[0]
-        scores = box.gradient + y + box.intercept
-        self.value = 0.5 * float(box.u @ (box.gradient + y)) + 2 * float(weights @ np.clip(1 - y * scores, 0, 1))
-        self.now, self.u = y * scores < 0, box.u
+        box = BoxQP(y, np.where(y > 0, low, -high), np.where(y > 0, high, -low))
+        self.found = self.family.solve(box, self.u)
+        svm = self.found[0]
+        scores = svm.gradient + y + svm.intercept
+        self.value = 0.5 * float(svm.u @ (svm.gradient + y)) + 2 * float(weights @ np.clip(1 - y * scores, 0, 1))
+        self.now, self.u = y * scores < 0, svm.u
         stalled = self.value >= self.last[0] - _STALLED * abs(self.last[0])
         return stalled or np.array_equal(self.now, self.given_up)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from softmargin.losses import BalancedHinge
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.svm.box_qp import BoxQP
 from softmargin.solvers.svm.one_corner import KinkedFamily, kinked_solution, signed_box
 
 __all__ = ["solve_bounded"]
@@ -35,12 +36,9 @@ def solve_bounded(problem: Problem, *, tol: float, max_iter: int) -> Solution:
         rows = np.concatenate([np.arange(n), copies])
         expansion = problem.expansion.take(rows) if len(copies) else problem.expansion
         family = KinkedFamily(expansion, intercept=problem.fit_intercept, largest=largest, tol=tol, max_iter=max_iter)
-        q = np.concatenate([box.q, -y[copies]])
-        lo = np.concatenate([box.lo, np.where(y[copies] > 0, 0.0, -np.inf)])
-        hi = np.concatenate([box.hi, np.where(y[copies] > 0, np.inf, 0.0)])
-        found, _ = family.solve(q, lo, hi, start)
+        found, _ = family.solve(_with_copies(box.qp, y, copies), start)
         n_iter += found.n_iter
-        margins = y * (found.gradient[:n] + box.q + found.intercept)
+        margins = y * (found.gradient[:n] + box.qp.q + found.intercept)
         below = np.setdiff1d(np.flatnonzero(margins < -1 - 10 * tol), copies)
         if len(below) == 0:
             break
@@ -49,8 +47,19 @@ def solve_bounded(problem: Problem, *, tol: float, max_iter: int) -> Solution:
     u = found.u[:n].copy()
     u[copies] += found.u[n:]
     coef = u if problem.expansion.is_kernel else problem.expansion.transpose(u)
-    solution = kinked_solution(problem, box, found, coef, n_iter, tol)
+    solution = kinked_solution(box, found, coef, n_iter, tol)
     solution.dual = u
     solution.objective = 0.5 * problem.expansion.quadratic(coef) - float(problem.weights @ margins)
     solution.history = [solution.objective]
     return solution
+
+
+def _with_copies(box: BoxQP, y: Array, copies: NDArray[np.intp]) -> BoxQP:
+    """The box QP with a second copy of some rows, for ``y f >= -1``."""
+    positive = y[copies] > 0
+    return BoxQP(
+        np.concatenate([box.q, -y[copies]]),
+        np.concatenate([box.lo, np.where(positive, 0.0, -np.inf)]),
+        np.concatenate([box.hi, np.where(positive, np.inf, 0.0)]),
+        box.intercept,
+    )

@@ -42,7 +42,8 @@ WORKING_SET = 256
 ENTERING = 64  # most violating risers, and as many fallers, that enter per round
 EXACT_ROWS = 1000  # up to here the optimum is refined to the last digits whatever the tolerance
 FREE_LIMIT = 3000  # free points beyond which their equations are not solved directly
-FREE_STEPS = 100  # bounds met on the way to the solution of those equations
+FREE_STEPS = 100  # bounds met on the way to the solution of those equations,
+FREE_WORK = 1e10  # fewer where their factors would take more multiplications than this
 FINEST = 1e-10  # the violation at which refinement ends
 FEW_ROUNDS = 20  # working sets that refinement may always take
 SNAP = 1e-9
@@ -53,18 +54,34 @@ STEPS_COUNTED = 2_000  # pair steps that count as another working set
 
 @dataclass(frozen=True)
 class BoxQP:
-    """Linear term and bounds (which may be infinite); with ``intercept`` the multipliers sum up to zero."""
+    """Linear term and bounds (which may be infinite); with ``intercept`` the multipliers sum up to ``total``."""
 
     q: Array
     lo: Array
     hi: Array
     intercept: bool = True
+    total: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("q", "lo", "hi"):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
-        if np.any(self.lo > self.hi) or (self.intercept and (self.lo.sum() > 0 or self.hi.sum() < 0)):
-            raise ValueError("the box QP has no feasible point: need lo <= hi and sum(lo) <= 0 <= sum(hi).")
+        reachable = not self.intercept or self.lo.sum() <= self.total <= self.hi.sum()
+        if np.any(self.lo > self.hi) or not reachable:
+            raise ValueError("the box QP has no feasible point: need lo <= hi and sum(lo) <= total <= sum(hi).")
+
+    def take(self, rows: NDArray[np.intp], total: float) -> BoxQP:
+        """The problem in some of the multipliers, which sum up to ``total``."""
+        return BoxQP(self.q[rows], self.lo[rows], self.hi[rows], self.intercept, total)
+
+    def scaled(self, factor: float) -> BoxQP:
+        """The same problem in ``factor`` times the multipliers (the matrix divided by ``factor``)."""
+        return BoxQP(self.q, factor * self.lo, factor * self.hi, self.intercept, factor * self.total)
+
+    @property
+    def largest(self) -> float:
+        """The largest finite bound."""
+        ends = np.concatenate([self.lo, self.hi])
+        return float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
 
 
 @dataclass
@@ -167,7 +184,7 @@ def feasible_start(start: Array | None, box: BoxQP) -> Array:
     if not box.intercept:
         return u
     for free_only in (True, False):
-        excess = u.sum()
+        excess = u.sum() - box.total
         if excess == 0:
             break
         room = u - lo if excess > 0 else hi - u
@@ -274,8 +291,8 @@ def _solve_free_points(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate)
         return
     K, g, v = rows.block(free), G[free], u[free]
     low, high = box.lo[free], box.hi[free]
-    others = float(u.sum() - v.sum())
-    for _ in range(FREE_STEPS):
+    others = float(u.sum() - v.sum()) - box.total
+    for _ in range(min(FREE_STEPS, 1 + int(FREE_WORK / len(free) ** 3))):
         still = np.flatnonzero((v > low) & (v < high))
         if len(still) == 0:
             break
@@ -317,7 +334,7 @@ def _equality_step(K: Array, G: Array, total: float | None) -> Array | None:
 
 
 def box_report(box: BoxQP, point: Iterate, tol: float, known: tuple[float, float] | None = None) -> BoxSolution:
-    """The certificates of a point; ``known``: ``|h|^2 / 2`` and the dual value where they are known apart from ``G``."""
+    """The certificates of a point; ``known``: ``|h|^2 / 2`` and the dual value, where known apart from ``G``."""
     u, G = point.u, point.G
     assert G is not None
     violation = _violation(box, point)
@@ -331,8 +348,8 @@ def box_report(box: BoxQP, point: Iterate, tol: float, known: tuple[float, float
     reach = box.hi - box.lo
     reach[np.isinf(reach)] = 0.0
     scale = max(abs(primal), abs(value), 1e-6 * float(reach @ np.abs(box.q)), _TINY)
-    gap = float(primal + value) / scale
-    if not (np.isfinite(value) and np.isfinite(violation)) or np.isnan(gap):
-        gap = violation = np.inf  # a point that is none is never certified
+    gap = float(primal + value) / scale if np.isfinite(primal) else np.inf
+    if not (np.isfinite(value) and np.isfinite(violation)):  # a point that is none is never certified
+        gap = violation = np.inf
     ends = (min(interval), max(interval))
     return BoxSolution(u, G, ends, b, value, primal, max(0.0, gap), violation, point.n_iter, violation <= tol)

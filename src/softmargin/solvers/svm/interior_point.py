@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from softmargin.expansions import Expansion
+from softmargin.solvers.svm.box_qp import BoxQP
 
 __all__ = ["InteriorPoint", "interior_point"]
 
@@ -35,13 +36,9 @@ class InteriorPoint(NamedTuple):
 
 def interior_point(
     features: Expansion,
-    q: Array,
-    lo: Array,
-    hi: Array,
+    box: BoxQP,
     *,
     w0: Array,
-    total: float,
-    intercept: bool,
     tol: float,
     guess: tuple[Array, float, float] | None = None,
     max_iter: int = 60,
@@ -51,6 +48,7 @@ def interior_point(
     ``guess`` holds weights, an intercept and the error expected in their scores; the loop starts at that primal point
     with slopes to match, and lets the multipliers catch up.
     """
+    q, lo, hi, intercept, total = box.q, box.lo, box.hi, box.intercept, box.total
     low, high = np.isfinite(lo), np.isfinite(hi)
     width = _typical_width(lo, hi)
     w, b, blur = (np.zeros_like(w0), 0.0, 1.0) if guess is None else guess

@@ -49,6 +49,11 @@ class GramRows:
         return rows
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the rows."""
+        return self._store.dtype
+
+    @property
     def whole(self) -> Array | None:
         """The matrix itself where it is at hand in float64."""
         return self._store if self._fetch is None and self._store.dtype == np.float64 else None

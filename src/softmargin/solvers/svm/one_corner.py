@@ -8,6 +8,7 @@ a difference-of-convex method only changes the box. Kernels solve it by working 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ from softmargin.expansions import Expansion
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxSolution, solve_box_qp
+from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxQP, BoxSolution, solve_box_qp
+from softmargin.solvers.svm.conditioning import Conditioned
 from softmargin.solvers.svm.kernel_rows import GramRows
 from softmargin.solvers.svm.linear import GRAM_ROWS, is_stiff, solve_linear_hinge
 
@@ -32,9 +34,7 @@ _FINE = 1e-9
 class SignedBox(NamedTuple):
     """The box QP of a kinked problem; its objective is that of the problem less ``constant``."""
 
-    q: Array
-    lo: Array
-    hi: Array
+    qp: BoxQP
     constant: float
 
 
@@ -48,7 +48,8 @@ def signed_box(problem: Problem) -> SignedBox:
     q = y * kink.at if problem.offset is None else y * kink.at - problem.offset
     base = float(problem.loss.value(kink.at))
     constant = problem.constant + base * float(problem.weights.sum()) + kink.at * float(tilt.sum())
-    return SignedBox(q, np.where(y > 0, low, -high) + 0.0, np.where(y > 0, high, -low) + 0.0, constant)
+    lo, hi = np.where(y > 0, low, -high) + 0.0, np.where(y > 0, high, -low) + 0.0
+    return SignedBox(BoxQP(q, lo, hi, problem.fit_intercept), constant)
 
 
 class KinkedFamily:
@@ -60,31 +61,75 @@ class KinkedFamily:
     def __init__(
         self, expansion: Expansion, *, intercept: bool, largest: float, tol: float, max_iter: int = 10_000
     ) -> None:
-        self.expansion, self.intercept, self.tol, self.max_iter = expansion, intercept, tol, max_iter
-        self.rows = _kernel_rows(expansion, largest, tol) if expansion.is_kernel else None
-        n, p = expansion.shape
-        if self.rows is None and (n <= EXACT_ROWS or (n <= GRAM_ROWS and n < 2 * p)):
-            self.rows = GramRows.of(expansion.outer())
+        self.expansion, self.intercept, self.largest, self.max_iter = expansion, intercept, largest, max_iter
+        self._conditioned = None if expansion.is_kernel else Conditioned.of(expansion, intercept, largest)
+        self._rows: GramRows | None = None
+        self.tighten(tol)
 
-    def solve(self, q: Array, lo: Array, hi: Array, start: Array | None = None) -> tuple[BoxSolution, Array]:
+    def tighten(self, tol: float) -> None:
+        """Ask for another accuracy; kernel rows are computed anew only where it needs double precision."""
+        self.tol = tol
+        if self._conditioned is None:
+            dtype = _row_type(self.expansion, self.largest, tol)
+            if self._rows is None or self._rows.dtype != dtype:
+                self._rows = _kernel_rows(self.expansion, dtype)
+            return
+        n, p = self.expansion.shape
+        if self._rows is None and (n <= EXACT_ROWS or (n <= GRAM_ROWS and n < 2 * p)):
+            self._rows = GramRows.of(self._conditioned.features.outer())
+
+    def solve(self, box: BoxQP, start: Array | None = None) -> tuple[BoxSolution, Array]:
         """The solution of one box QP and its coefficients in the expansion."""
-        if self.rows is None or (not self.expansion.is_kernel and is_stiff(self.expansion, lo, hi)):
-            return solve_linear_hinge(
-                self.expansion, q, lo, hi, intercept=self.intercept, start=start, tol=self.tol, max_iter=self.max_iter
-            )
-        found = solve_box_qp(
-            self.rows, q, lo, hi, intercept=self.intercept, start=start, tol=self.tol, max_iter=self.max_iter
+        if self._conditioned is None:
+            assert self._rows is not None
+            found = solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
+            return found, found.u
+        factor = self._conditioned.s**2
+        scaled = box.scaled(factor) if factor != 1 else box
+        found, w = self._solve_features(scaled, start if start is None else factor * start)
+        return self._restored(found, w, factor)
+
+    def _solve_features(self, box: BoxQP, start: Array | None) -> tuple[BoxSolution, Array]:
+        assert self._conditioned is not None
+        features = self._conditioned.features
+        if self._rows is None or is_stiff(features, box):
+            return solve_linear_hinge(features, box, start=start, tol=self.tol, max_iter=self.max_iter)
+        found = solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
+        return found, features.transpose(found.u)
+
+    def _restored(self, found: BoxSolution, w: Array, factor: float) -> tuple[BoxSolution, Array]:
+        """The same in the units of the features as they were given."""
+        assert self._conditioned is not None
+        if self._conditioned.m is None and factor == 1:
+            return found, w
+        w, b = self._conditioned.restore(w, found.intercept)
+        shift = b - found.intercept
+        restored = replace(
+            found,
+            u=found.u / factor,
+            gradient=found.gradient - shift,
+            interval=(found.interval[0] + shift, found.interval[1] + shift),
+            intercept=b,
+            value=found.value / factor,
+            primal=found.primal / factor,
         )
-        return found, found.u if self.expansion.is_kernel else self.expansion.transpose(found.u)
+        return restored, w
 
 
-def _kernel_rows(expansion: Expansion, largest: float, violation: float) -> GramRows:
-    """The kernel's rows: all at once where few, else on demand, in single precision where the accuracy allows."""
+def _row_type(expansion: Expansion, largest: float, violation: float) -> Any:
+    """Single precision where the accuracy asked for allows it."""
+    n = expansion.shape[0]
+    if n <= EXACT_ROWS or expansion.has_outer:
+        return expansion.outer().dtype
+    rounding = 2e-7 * np.sqrt(n) * largest
+    return np.dtype(np.float32 if expansion.dtype == np.float32 or rounding <= 0.05 * violation else np.float64)
+
+
+def _kernel_rows(expansion: Expansion, dtype: Any) -> GramRows:
+    """The kernel's rows: all at once where few, else on demand."""
     n = expansion.shape[0]
     if n <= EXACT_ROWS or expansion.has_outer:
         return GramRows.of(expansion.outer())
-    rounding = 2e-7 * np.sqrt(n) * largest
-    dtype = np.float32 if expansion.dtype == np.float32 or rounding <= 0.05 * violation else np.float64
     return GramRows(n, expansion.outer_rows(dtype), dtype=dtype)
 
 
@@ -97,29 +142,31 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     box = signed_box(problem)
     violation, n_iter = _COARSE, 0
     u = None if start is None else start.dual
-    largest = max(np.abs(end[np.isfinite(end)]).max(initial=0.0) for end in (box.lo, box.hi))
+    family = KinkedFamily(
+        problem.expansion, intercept=problem.fit_intercept, largest=box.qp.largest, tol=violation, max_iter=max_iter
+    )
     while True:
-        family = KinkedFamily(
-            problem.expansion, intercept=problem.fit_intercept, largest=largest, tol=violation, max_iter=max_iter
-        )
-        found, coef = family.solve(box.q, box.lo, box.hi, u)
+        found, coef = family.solve(box.qp, u)
         n_iter += found.n_iter
         if verbose:
             print(f"box QP: violation {found.violation:.2e}, relative gap {found.gap:.2e}, {n_iter} steps")
-        solution = kinked_solution(problem, box, found, coef, n_iter, tol)
+        solution = kinked_solution(box, found, coef, n_iter, tol)
         if solution.converged or n_iter >= max_iter or violation <= _FINE:
             return solution
         u, violation = found.u, min(violation, max(found.violation, _FINE)) / 10
+        family.tighten(violation)
 
 
-def kinked_solution(
-    problem: Problem, box: SignedBox, found: BoxSolution, coef: Array, n_iter: int, tol: float
-) -> Solution:
+def kinked_solution(box: SignedBox, found: BoxSolution, coef: Array, n_iter: int, tol: float) -> Solution:
     """The solution of a problem from that of its box QP."""
-    bounded = bool(np.isfinite(box.lo).all() and np.isfinite(box.hi).all())
+    if not (np.isfinite(coef).all() and np.isfinite(found.intercept)):
+        raise ValueError(
+            f"the optimum lies outside double precision (costs reach {box.qp.largest:.3g}). Scale the features, or "
+            "lower C or the sample weights."
+        )
+    bounded = bool(np.isfinite(box.qp.lo).all() and np.isfinite(box.qp.hi).all())
     gap = found.gap if bounded else found.violation  # beyond an infinite slope the primal cost is infinite
     objective = (found.primal if bounded else -found.value) + box.constant
-    interval = found.interval if problem.fit_intercept else None
     return Solution(
         coef=coef,
         intercept=found.intercept,
@@ -130,7 +177,7 @@ def kinked_solution(
         converged=gap <= tol,
         certificate="duality gap" if bounded else "KKT violation",
         history=[objective],
-        intercept_interval=interval,
+        intercept_interval=found.interval if box.qp.intercept else None,
     )
 
 

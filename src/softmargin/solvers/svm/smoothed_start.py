@@ -8,51 +8,54 @@ last ``h`` tells how far from their corner rows must lie to be taken as settled.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from softmargin.expansions import Expansion
+from softmargin.solvers.svm.box_qp import BoxQP
 
-__all__ = ["smoothed_start"]
+__all__ = ["SmoothedStart", "smoothed_start"]
 
 Array = NDArray[np.floating[Any]]
 
 
+class SmoothedStart(NamedTuple):
+    """Weights, intercept, residuals ``q - f`` and the half-width ``h`` of the rounding."""
+
+    w: Array
+    b: float
+    residual: Array
+    h: float
+
+
 def smoothed_start(
-    features: Expansion,
-    q: Array,
-    lo: Array,
-    hi: Array,
-    *,
-    intercept: bool,
-    start: tuple[Array, float],
-    blur: float,
-    band: int,
-    max_iter: int = 40,
-) -> tuple[Array, float, Array, float]:
-    """Weights, intercept, residuals ``q - f`` and the last half-width: the one with at most ``band`` rows within it."""
-    w, b = start
-    residual = q - features.apply(w) - b
-    cost = _Rounded(lo, hi, blur)
+    features: Expansion, box: BoxQP, *, start: tuple[Array, float, float], band: int, max_iter: int = 40
+) -> SmoothedStart:
+    """From weights, an intercept and a half-width to those of the half-width with at most ``band`` rows within it."""
+    w, b, h = start
+    residual = box.q - features.apply(w) - b
+    cost = _Rounded(box, h)
     for _ in range(max_iter):
-        dw, db = _newton_step(features, w, residual, cost, intercept)
+        dw, db = _newton_step(features, w, residual, cost)
         change = features.apply(dw) + db
         length = _search(cost, residual, change, w, dw)
         w, b, residual = w + length * dw, b + length * db, residual - length * change
         if length * np.abs(change).max() <= cost.h / 2:
             if np.count_nonzero(np.abs(residual) < cost.h) <= band:
                 break
-            cost = _Rounded(lo, hi, cost.h / 3)
-    return w, b, residual, cost.h
+            cost = _Rounded(box, cost.h / 3)
+    return SmoothedStart(w, b, residual, cost.h)
 
 
 class _Rounded:
     """The rounded cost ``max_v v r - (v - centre)^2 / (2 steep)``; an infinite bound is replaced by a steep wall."""
 
-    def __init__(self, lo: Array, hi: Array, h: float) -> None:
+    def __init__(self, box: BoxQP, h: float) -> None:
+        lo, hi = box.lo, box.hi
+        self.intercept = box.intercept
         width = hi - lo
         finite = np.isfinite(width)
         ends = np.where(np.isfinite(hi), hi, lo)
@@ -71,26 +74,34 @@ class _Rounded:
         return float(v @ r) - 0.5 * float(away @ (away / self.steep))
 
 
-def _newton_step(
-    features: Expansion, w: Array, residual: Array, cost: _Rounded, intercept: bool
-) -> tuple[Array, float]:
+def _newton_step(features: Expansion, w: Array, residual: Array, cost: _Rounded) -> tuple[Array, float]:
     v = cost.slope(residual)
     gradient = w - features.transpose(v)
     band = np.flatnonzero((v > cost.lo) & (v < cost.hi))
     bend, rows = cost.steep[band], features.take(band)
     hessian = rows.gram(bend)
     hessian[np.diag_indices_from(hessian)] += 1.0
-    factor = linalg.cho_factor(hessian, lower=True, check_finite=False, overwrite_a=True)
+    factor = _shifted_factor(hessian)
     dw = -linalg.cho_solve(factor, gradient, check_finite=False)
-    if not intercept:
+    if not cost.intercept:
         return dw, 0.0
     border, total = rows.transpose(bend), float(bend.sum())
-    shadow = linalg.cho_solve(factor, border, check_finite=False)
-    mass = total - float(border @ shadow)
+    response = linalg.cho_solve(factor, border, check_finite=False)
+    mass = total - float(border @ response)
     if mass <= 1e-12 * total or total == 0:  # no row in the band: only the sign of the push is known
         return dw, float(np.sign(v.sum())) * cost.h
     db = (float(v.sum()) - float(border @ dw)) / mass
-    return dw - db * shadow, db
+    return dw - db * response, db
+
+
+def _shifted_factor(hessian: Array) -> Any:
+    """A Cholesky factor, with a ridge at the level of rounding where collinear columns and a narrow band need one."""
+    shift, size = 0.0, float(np.trace(hessian)) / len(hessian)
+    while True:
+        try:
+            return linalg.cho_factor(hessian + shift * np.eye(len(hessian)), lower=True, check_finite=False)
+        except linalg.LinAlgError:
+            shift = max(10 * shift, 1e-15 * size)
 
 
 def _search(cost: _Rounded, residual: Array, change: Array, w: Array, dw: Array) -> float:
