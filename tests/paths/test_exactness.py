@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import pickle
+import signal
+import threading
+import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from softmargin import paths
+from softmargin.solvers import Solution
 from softmargin.solvers.svm import BoxQP, solve_box_qp
 
 KERNELS = [
@@ -207,10 +212,122 @@ def test_bad_input_is_named(call, message):
 
 def test_a_path_whose_jitter_costs_accuracy_says_so():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 2))
-    y = X[:, 0] + X[:, 1] ** 2 - 1 + 0.7 * rng.standard_normal(300) > 0
+    X = rng.standard_normal((60, 2))
+    y = X[:, 0] + X[:, 1] ** 2 - 1 + 0.7 * rng.standard_normal(60) > 0
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):
-        rough = paths.weight_path(X, y, kernel="rbf", gamma=0.05, C=1e4)
-    assert rough.jitter > 0
+        rough = paths.weight_path(X, y, kernel="rbf", gamma=1.0, C=100.0, jitter=1e-2)
+    assert rough.jitter == 1e-2
     assert rough.gap > 1e-6
-    assert paths.weight_path(X, y, kernel="rbf", gamma=2.0).gap < 1e-9
+    assert not rough.at(0.5).converged
+    assert paths.weight_path(X, y, kernel="rbf", gamma=1.0, C=100.0).gap < 1e-8
+
+
+def true_gap(path):
+    """The largest gap of what ``at`` returns at breakpoints, between them, and next to both ends of the range."""
+    knots, (low, high) = path.breakpoints, path.range
+    inner = np.r_[knots, 0.5 * (knots[1:] + knots[:-1]), low, 0.9 * low + 0.1 * min(high, knots[-1] + 1)]
+    return max(path.at(t).gap for t in inner)
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+@pytest.mark.parametrize("kernel", KERNELS[:3], ids=str)
+@settings(max_examples=15, deadline=None)
+@given(
+    data=awkward_data(),
+    scale=st.floats(-3, 3),
+    offset=st.sampled_from([0.0, 1.0, 1e5]),
+    heavy=st.sampled_from([-100, -8, 0, 0, 4, 100]),
+)
+def test_the_gap_of_a_path_is_that_of_its_solutions_whatever_the_units(kind, kernel, data, scale, offset, heavy):
+    X, y, weight, C = data
+    options = kernel if kernel.get("kernel") != "rbf" else {"kernel": "rbf", "gamma": 10.0 ** (-2 * scale)}
+    options = options | ({} if kind == "cost" else {"C": C})
+    rows, weight = 10.0**scale * (X + offset), weight * 10.0**heavy
+    refusal = ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            path = MAKERS[kind](rows, y, sample_weight=weight, **options)
+        except ValueError as error:
+            refusal = str(error)
+    if refusal:
+        assert heavy > 0
+        assert "Lower C or the weights" in refusal
+        return
+    assert true_gap(path) <= max(3 * path.gap, 1e-6)  # rounding is another in each order of summation
+    assert path.gap <= 1e-6 or any("not exact" in str(w.message) for w in caught)
+    if heavy <= 0 and scale < 2:
+        assert path.gap <= 1e-5
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_moving_the_rows_moves_the_intercept_only(kind):
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(40, 3))
+    y = X[:, 0] + rng.normal(size=40) > 0
+    here, there = MAKERS[kind](X, y), MAKERS[kind](X + 1e6, y)
+    for t in (0.3, 0.61, 0.88):
+        np.testing.assert_allclose(there.at(t).coef, here.at(t).coef, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(there.decision_function(X + 1e6, t), here.decision_function(X, t), atol=1e-4)
+    assert there.gap < 1e-8
+
+
+def test_a_wide_path_of_huge_raw_features_starts_and_is_exact():
+    rng = np.random.default_rng(12)
+    X = np.exp(rng.normal(6, 2, size=(38, 700)))  # like raw expression levels
+    y = np.arange(38) < 12
+    assert paths.weight_path(X, y, C=1e-4).gap < 1e-6
+    with warnings.catch_warnings():  # events at 1 - pi = 1e-11 need more digits than pi has, and the path says so
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        path = paths.weight_path(X, y, C=1.0)
+    assert path.gaps(np.linspace(1e-3, 1 - 1e-3, 9)).max() < 1e-6
+
+
+def test_repeated_rows_do_not_keep_a_path_from_starting():
+    rng = np.random.default_rng(13)
+    X = rng.integers(0, 3, size=(200, 2)).astype(float)
+    y = rng.random(200) < 0.4
+    for kernel in ({"kernel": "precomputed"}, {}, {"kernel": "rbf", "gamma": 1.0}):
+        data = X @ X.T if kernel.get("kernel") == "precomputed" else X
+        assert paths.weight_path(data, y, C=5.0, **kernel).gap < 1e-6
+
+
+@pytest.mark.parametrize("gamma", ["scale", "median", "mean"])
+def test_kernel_widths_count_rows_by_their_weights(gamma):
+    rng = np.random.default_rng(14)
+    X, y, count = rng.normal(size=(30, 2)), rng.random(30) < 0.5, rng.integers(0, 4, size=30)
+    weighted = paths.weight_path(X, y, kernel="rbf", gamma=gamma, sample_weight=count)
+    repeated = paths.weight_path(np.repeat(X, count, axis=0), np.repeat(y, count), kernel="rbf", gamma=gamma)
+    np.testing.assert_allclose(weighted.decision_function(X, 0.37), repeated.decision_function(X, 0.37), atol=1e-8)
+
+
+def test_a_sparse_gram_matrix_is_a_gram_matrix():
+    rng = np.random.default_rng(15)
+    X, y = rng.normal(size=(25, 2)), rng.random(25) < 0.5
+    K = gram(X, {})
+    dense, thin = (paths.weight_path(data, y, kernel="precomputed") for data in (K, sparse.csr_array(K)))
+    np.testing.assert_allclose(
+        dense.decision_function(K, 0.4), thin.decision_function(sparse.csr_array(K), 0.4), atol=1e-10
+    )
+
+
+def test_a_grid_and_an_exact_path_both_answer_with_solutions():
+    rng = np.random.default_rng(16)
+    X, y = rng.normal(size=(25, 2)), rng.random(25) < 0.5
+    for path in (paths.margin_path(X, y, Cs=5), paths.cost_path(X, y)):
+        found = path.at(1.0)
+        assert isinstance(found, Solution)
+        assert found.converged
+
+
+def test_an_interrupt_ends_a_long_path_soon():
+    rng = np.random.default_rng(17)
+    X, y = rng.normal(size=(1500, 20)), rng.random(1500) < 0.5
+    threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
+
+    def trace_for_ever():
+        while True:
+            paths.weight_path(X, y, kernel="rbf", C=10.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        trace_for_ever()

@@ -40,6 +40,7 @@ cdef double HOLD = 10.0      # a point that changed last may go this many ties a
 cdef double NOISE = 1e-14    # slopes below this (times the size of their summands) are zero
 cdef double LEVEL = 1e-12    # h varying less than this, times the size sum|u| max K_ii of its summands, is constant,
 cdef double LEVEL_SCORE = 1e-9    # unless it varies by more than this
+cdef double END = 1e-10      # events this close to the end, relative to the run or in scores, are the end
 cdef double INSTANT = 1e-13  # steps below this (times t) have no length
 
 
@@ -72,7 +73,10 @@ cdef class Elbow(ActiveSet):
         self.n_segments = self.n_changes = self.n_events = self.idle = 0
         self.violation = self.overshoot = 0.0
         self.held = self.held_too = -1
-        self.margin = 1e-10 * (t_end - t) if t_end < INFINITY else 0.0
+        self.margin = 0.0 if t_end == INFINITY else END * (t_end - t)
+        if t_end == 0.0:  # bounds may vanish here: multipliers far below them become bound at last
+            reach = self.kmax * float(np.abs(self.lo1).sum() + np.abs(self.hi1).sum())
+            self.margin = min(self.margin, END / reach) if reach > 0 else self.margin
         self.offer_index, self.offer_side = (np.zeros(3 * self.n, dtype=np.int32) for _ in range(2))
         self.offer_gap, self.offer_rate, self.offer_tie = (np.zeros(3 * self.n) for _ in range(3))
         self.seg_t, self.seg_b0, self.seg_b1, self.log_p0, self.log_p1 = (np.zeros(64) for _ in range(5))
@@ -105,11 +109,8 @@ cdef class Elbow(ActiveSet):
         if self.m + 2 > self.L.shape[0] and self.L.shape[0] < self.n:
             self._grow_elbow(min(self.n, 2 * self.m + 2))
         if self.n_segments + 2 > self.seg_t.shape[0]:
-            self.seg_t = _extended(self.seg_t, size)
-            self.seg_b0 = _extended(self.seg_b0, size)
-            self.seg_b1 = _extended(self.seg_b1, size)
-            self.seg_ptr = _extended(self.seg_ptr, size)
-            self.seg_changes = _extended(self.seg_changes, size)
+            self.seg_t, self.seg_b0, self.seg_b1 = (_extended(v, size) for v in (self.seg_t, self.seg_b0, self.seg_b1))
+            self.seg_ptr, self.seg_changes = (_extended(v, size) for v in (self.seg_ptr, self.seg_changes))
         if need > self.log_p0.shape[0]:
             self.log_p0 = _extended(self.log_p0, 2 * need)
             self.log_p1 = _extended(self.log_p1, 2 * need)

@@ -14,7 +14,7 @@ import numpy as np
 from softmargin.estimators._base.fitted_score import without_rows
 from softmargin.expansions import Expansion, Kernel, KernelScore
 from softmargin.paths import weight_path
-from softmargin.probability import Bracket, bracket
+from softmargin.probability import Bracket, bracket, zero_level
 from softmargin.solvers import BoxQP, BoxSolution, KinkedFamily, PsiSolution, Solution, solve_psi
 
 __all__ = ["GridFamily", "PathFamily", "WeightFamily"]
@@ -164,7 +164,7 @@ class PathFamily(WeightFamily):
         ends = self.path.decision_function(X, np.concatenate([first, last]))
         a, b = ends[:, : len(first)], ends[:, len(first) :]
         slope = (b - a) / (last - first)
-        zero = 1e-12 * np.maximum(1.0, np.abs(ends).max(axis=1, keepdims=True))
+        zero = zero_level(ends)
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.clip(first - a / slope, left, right)
         last_positive = np.where(b > zero, right, np.where(a > zero, root, 0.0))

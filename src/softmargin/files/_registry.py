@@ -40,7 +40,7 @@ _CLASSES: dict[str, str] = {
     "softmargin.penalties": "AdaptiveL1 ElasticNet MCP SCAD",
     "softmargin.probability": "Bracket CoherenceLink ScoreMap Sigmoid Sollich",
     "softmargin.paths": "MarginPath Path",
-    "softmargin.paths.exact.path": "TrainingRows",
+    "softmargin.paths.exact.training_rows": "TrainingRows",
     "softmargin.paths.exact.pieces": "AffinePiece ParametricQP TracedPiece",
     "softmargin.estimators._auto.encoder": "ColumnDecision NormalScores SparseEncoder TableEncoder",
     "softmargin.estimators._auto.members": "FittedMember LogisticScore ModelScore",

@@ -1,6 +1,6 @@
 """How does a score become a probability?"""
 
-from softmargin.probability._bracket import Bracket, bracket
+from softmargin.probability._bracket import Bracket, bracket, zero_level
 from softmargin.probability._couple import couple, keep_decision, two_columns
 from softmargin.probability._mixture import mixture_weights
 from softmargin.probability._quality import (
@@ -43,4 +43,5 @@ __all__ = [
     "two_columns",
     "walk_outwards",
     "weight_parameters",
+    "zero_level",
 ]

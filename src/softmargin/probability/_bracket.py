@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bracket", "bracket"]
+__all__ = ["Bracket", "bracket", "zero_level"]
 
-_ZERO = 1e-12
+_ZERO = 1e-9  # scores have their corners at one; a score this close to zero is rounding of sums of such scores
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,14 @@ class Bracket:
 def bracket(scores: NDArray[np.floating[Any]]) -> Bracket:
     """The brackets of rows whose scores at ``pi = 1/m .. (m-1)/m`` are the columns of ``scores``."""
     m = scores.shape[1] + 1
-    zero = _ZERO if scores.dtype == np.float64 else float(np.finfo(np.float32).eps)
-    slack = zero * np.maximum(1.0, np.abs(scores).max(axis=1, initial=0.0, keepdims=True))
+    slack = zero_level(scores)
     step = np.arange(1, m)
     up = np.max(np.where(scores > slack, step, 0), axis=1, initial=0)
     down = np.min(np.where(scores < -slack, step, m), axis=1, initial=m)
     return Bracket(up, down, m)
+
+
+def zero_level(scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """How close to zero the scores of each row count as zero, shape (n, 1)."""
+    zero = _ZERO if scores.dtype == np.float64 else float(np.finfo(np.float32).eps)
+    return zero * np.maximum(1.0, np.abs(scores).max(axis=1, initial=0.0, keepdims=True))

@@ -29,7 +29,7 @@ __all__ = ["EXACT", "Path", "PosedPath", "TraceReport"]
 EXACT = 1e-6  # the relative duality gap up to which a solution counts as exact
 _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
 _BLOCK = 2**20  # multipliers evaluated at a time
-_FLOOR = 1e-6  # of the cost of a zero score: where the objective vanishes (pi = 0 or 1) the gap is relative to this
+_FLOOR = 1e-5  # of the cost of a zero score: where the objective vanishes (pi = 0 or 1) the gap is relative to this
 Array = np.ndarray
 
 

@@ -12,8 +12,7 @@ so what is left here is input checking, where to start, which way to run, and wh
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,16 +22,16 @@ from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
 from softmargin.expansions import Kernel
+from softmargin.paths.exact.attempts import TraceOptions, trace_path
 from softmargin.paths.exact.flat_ends import flat_ends
-from softmargin.paths.exact.path import EXACT, Path, PosedPath, TraceReport
+from softmargin.paths.exact.path import EXACT, Path, PosedPath
 from softmargin.paths.exact.pieces import AffinePiece, ParametricQP, Piece
-from softmargin.paths.exact.tracer import NoStart, Tracer
+from softmargin.paths.exact.tracer import Tracer
 from softmargin.paths.exact.training_rows import TrainingRows
 
 __all__ = ["balance_path", "cost_path", "cost_paths", "weight_path"]
 
 Array = np.ndarray
-_RESTARTS = 20  # of a run whose sets fail their own check
 _START_WEIGHT = 0.5003247  # no ratio of small integers, so no intercept jumps there
 
 
@@ -120,7 +119,7 @@ def _cost_path(rows: TrainingRows, C_min: float, C_max: float, options: TraceOpt
             tracer.follow(problem, start, C_min)
         return (first,) if C_min < first else ()
 
-    return _path("C", PosedPath(rows, problem), trace, options)
+    return trace_path("C", PosedPath(rows, problem), trace, options)
 
 
 def weight_path(
@@ -199,7 +198,7 @@ def weight_path(
         tracer.follow(problem, start, 0.0, flat_anchor=0.0)
         return (first,)
 
-    return _measured(_path("pi", PosedPath(rows, problem), trace, TraceOptions(jitter, max_events)))
+    return _measured(trace_path("pi", PosedPath(rows, problem), trace, TraceOptions(jitter, max_events)))
 
 
 def balance_path(
@@ -267,7 +266,7 @@ def balance_path(
             tracer.follow(problem, start, np.inf, flat_anchor=np.inf)
         return ()
 
-    return _measured(_path("v", PosedPath(rows, problem), trace, TraceOptions(jitter, max_events)))
+    return _measured(trace_path("v", PosedPath(rows, problem), trace, TraceOptions(jitter, max_events)))
 
 
 def _constant_pieces(rows: TrainingRows, problem: ParametricQP) -> list[Piece]:
@@ -298,7 +297,10 @@ def _training_rows(
         raise ValueError(f"a path needs two classes among the rows of positive weight; y has {len(classes)}.")
     resolved = None
     if kernel is not None:
-        resolved = Kernel.resolve(kernel, X[rows], codes, gamma=gamma, degree=degree, coef0=coef0)
+        options = {"gamma": gamma, "degree": degree, "coef0": coef0, "weight": weight[rows]}
+        resolved = Kernel.resolve(kernel, X[rows], codes, **options)
+        if resolved.precomputed and sparse.issparse(X):
+            X = X.toarray()
     signs, weight = np.where(codes == 1, 1.0, -1.0), weight[rows]
     if sparse.issparse(X) or (resolved is not None and resolved.precomputed):
         first, member = np.arange(len(rows)), np.arange(len(rows))
@@ -313,96 +315,6 @@ def _training_rows(
     else:
         data = X[rows[first]]
     return TrainingRows(data, resolved, signs[first], total, owner, share)
-
-
-def _check_gram(K: Array, rounding: float) -> None:
-    """Refuse matrices that cannot be a kernel: asymmetric ones, and those a sample of rows shows to be indefinite."""
-    if np.linalg.norm(K - K.T) > 1e-6 * np.linalg.norm(K):
-        raise ValueError("the kernel matrix is not symmetric; a path needs a symmetric positive semidefinite kernel.")
-    at = _sample(len(K))
-    values = np.linalg.eigvalsh(K[np.ix_(at, at)])
-    if values[0] < -max(1e-7 * np.abs(values).max(), 10 * len(K) * rounding):
-        raise ValueError(
-            f"the kernel matrix is not positive semidefinite (eigenvalue {values[0]:.3g}); use a kernel that is."
-        )
-
-
-def _sample(n: int) -> Array:
-    return np.linspace(0, n - 1, min(n, 100)).astype(int)
-
-
-@dataclass
-class TraceOptions:
-    """What the caller asked of the tracing: a jitter, or None for as little as goes through, and a cap on events."""
-
-    jitter: float | None = None
-    max_events: int | None = None
-    _found: list[tuple[float, int]] | None = None
-
-    def __post_init__(self) -> None:
-        if self.jitter is not None and not self.jitter >= 0:
-            raise ValueError(f"jitter must be nonnegative; got {self.jitter!r}.")
-        if self.max_events is not None and self.max_events < 1:
-            raise ValueError(f"max_events must be at least 1; got {self.max_events!r}.")
-
-    def attempts(self, rows: TrainingRows) -> list[tuple[float, int]]:
-        """(jitter, restarts) to try one after the other; found once for all paths over one Gram matrix."""
-        if self._found is None:
-            if not rows.linear:
-                _check_gram(rows.matrix, rows.rounding)
-            if self.jitter is not None:
-                self._found = [(float(self.jitter), 0), (float(self.jitter), _RESTARTS)]
-            else:
-                jitters = _jitters(rows)
-                self._found = [*((jitter, 0) for jitter in jitters), *((jitter, _RESTARTS) for jitter in jitters)]
-        return self._found
-
-
-def _jitters(rows: TrainingRows) -> list[float]:
-    """What to try: nothing first, unless a sample of rows shows eigenvalues fading into rounding (smooth kernels)."""
-    if rows.linear:
-        return [0.0]
-    at = _sample(len(rows.y))
-    values = np.abs(np.linalg.eigvalsh(rows.matrix[np.ix_(at, at)]))
-    fading = np.sum((values < 1e-10 * values.max()) & (values > 1e-15 * values.max()))
-    return [1e-8, 1e-7, 0.0] if fading >= 5 else [0.0, 1e-8, 1e-7]
-
-
-def _path(
-    name: str,
-    posed: PosedPath,
-    trace: Callable[[Tracer], tuple[float, ...]],
-    options: TraceOptions,
-) -> Path:
-    """Trace with as little jitter as goes through exactly; if none does, the most accurate attempt counts."""
-    best: Path | None = None
-    for jitter, restarts in options.attempts(posed.rows):
-        tracer = Tracer(posed.rows, jitter, options.max_events or 1000 + 50 * len(posed.rows.y), restarts)
-        try:
-            seams = trace(tracer)
-        except NoStart as error:
-            failure = error
-            continue
-        if not tracer.pieces:
-            continue
-        report = TraceReport(
-            seams, tracer.n_events, tracer.n_bridges, tracer.violation, tracer.status == "finished", tracer.jitter
-        )
-        path = Path(name, posed, tracer.pieces, report)
-        if best is None or (path.complete, -path.gap) > (best.complete, -best.gap):
-            best = path
-        if tracer.status == "capped" or (path.complete and path.n_bridges == 0 and path.gap <= EXACT):
-            break
-    if best is None:
-        raise failure
-    if not best.complete:
-        warnings.warn(
-            f"the path stopped after {best.n_events} events; it is exact for {name} in "
-            f"[{best.range[0]:.6g}, {best.range[1]:.6g}]. Raise max_events, or set jitter=1e-7.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    return best
 
 
 def _measured(path: Path) -> Path:

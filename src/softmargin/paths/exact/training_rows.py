@@ -3,7 +3,8 @@
 With ``sum u = 0`` moving all rows by a constant changes nothing but the intercept, and dividing the Gram matrix by a
 number multiplies the bounds by it. So the engine sees ``K' = P K P / scale`` (P centres) with bounds times ``scale``,
 whatever the offset and the units of the data; ``u = u' / scale``, and with ``r`` the row means of K the caller's
-intercept is ``b' - r'u``. Linear features are centred themselves, which loses no digits where a Gram matrix of offset rows would.
+intercept is ``b' - r'u``. Linear features are centred themselves, which loses no digits where a Gram matrix of offset
+rows would.
 """
 
 from __future__ import annotations

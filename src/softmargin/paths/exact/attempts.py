@@ -1,0 +1,134 @@
+"""From a posed path to the best tracing of it: as little jitter as goes through, restarts where nothing else does.
+
+A ridge (jitter) on the Gram matrix of a smooth kernel keeps the elbow's equations solvable, at the price of a gap; so
+does bridging a sliver after a restart. Attempts are made in the order of what they cost, each is measured by its duality
+gap, and the first that is exact counts, or the most accurate of all.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from softmargin.paths.exact.path import EXACT, Path, PosedPath, TraceReport
+from softmargin.paths.exact.pieces import ParametricQP
+from softmargin.paths.exact.tracer import NoStart, Tracer
+from softmargin.paths.exact.training_rows import TrainingRows
+
+__all__ = ["TraceOptions", "trace_path"]
+
+Array = np.ndarray
+_REACH = 1e30  # bounds in units of the scores; beyond 1e9 or so accuracy suffers already
+_RESTARTS = 20  # of a run whose sets fail their own check
+
+
+@dataclass
+class TraceOptions:
+    """What the caller asked of the tracing: a jitter, or None for as little as goes through, and a cap on events."""
+
+    jitter: float | None = None
+    max_events: int | None = None
+    _found: list[tuple[float, int]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.jitter is not None and not self.jitter >= 0:
+            raise ValueError(f"jitter must be nonnegative; got {self.jitter!r}.")
+        if self.max_events is not None and self.max_events < 1:
+            raise ValueError(f"max_events must be at least 1; got {self.max_events!r}.")
+
+    def attempts(self, rows: TrainingRows) -> list[tuple[float, int]]:
+        """(jitter, restarts) to try one after the other; found once for all paths over one Gram matrix."""
+        if self._found is None:
+            if not rows.linear:
+                _check_gram(rows.matrix, rows.rounding)
+            if self.jitter is not None:
+                self._found = [(float(self.jitter), 0), (float(self.jitter), _RESTARTS)]
+            else:
+                jitters = _jitters(rows)
+                self._found = [*((jitter, 0) for jitter in jitters), *((jitter, _RESTARTS) for jitter in jitters)]
+        return self._found
+
+
+def _jitters(rows: TrainingRows) -> list[float]:
+    """What to try: nothing first, unless a sample of rows shows eigenvalues fading into rounding (smooth kernels)."""
+    if rows.linear:
+        return [0.0]
+    at = _sample(len(rows.y))
+    values = np.abs(np.linalg.eigvalsh(rows.matrix[np.ix_(at, at)]))
+    fading = np.sum((values < 1e-10 * values.max()) & (values > 1e-15 * values.max()))
+    return [1e-8, 1e-7, 0.0] if fading >= 5 else [0.0, 1e-8, 1e-7]
+
+
+def trace_path(
+    name: str,
+    posed: PosedPath,
+    trace: Callable[[Tracer], tuple[float, ...]],
+    options: TraceOptions,
+) -> Path:
+    """Trace with as little jitter as goes through exactly; if none does, the most accurate attempt counts."""
+    _check_reach(posed.qp)
+    best: Path | None = None
+    for jitter, restarts in options.attempts(posed.rows):
+        tracer = Tracer(posed.rows, jitter, options.max_events or 1000 + 50 * len(posed.rows.y), restarts)
+        try:
+            seams = trace(tracer)
+        except NoStart as error:
+            failure = error
+            continue
+        if not tracer.pieces:
+            continue
+        report = TraceReport(
+            seams, tracer.n_events, tracer.n_bridges, tracer.violation, tracer.status == "finished", tracer.jitter
+        )
+        path = Path(name, posed, tracer.pieces, report)
+        if best is None or _quality(path) > _quality(best):
+            best = path
+        if tracer.status == "capped" or (path.complete and path.n_bridges == 0 and path.gap <= EXACT):
+            break
+    if best is None:
+        raise failure
+    if not best.complete:
+        warnings.warn(
+            f"the path stopped after {best.n_events} events; it is exact for {name} in "
+            f"[{best.range[0]:.6g}, {best.range[1]:.6g}]. Raise max_events, or set jitter=1e-7.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return best
+
+
+def _quality(path: Path) -> tuple[bool, float, float]:
+    """Which of two attempts is better: complete first, then accurate inside the range, then at its ends too."""
+    low, high = path.breakpoints[[0, -1]]
+    inside = path.gaps(np.linspace(low, high, 11)[1:-1])
+    return path.complete, -max(EXACT, float(inside.max())), -path.gap
+
+
+def _check_reach(qp: ParametricQP) -> None:
+    """Refuse bounds whose products with anything leave no digits: the tracing would end in overflow."""
+    reach = max(float(np.abs(part).max()) for part in (qp.lo0, qp.lo1, qp.hi0, qp.hi1))
+    if not reach < _REACH:
+        raise ValueError(
+            f"cost times squared row length reaches {reach:.2g}, far beyond double precision. Lower C or the weights, "
+            "or scale the features."
+        )
+
+
+def _check_gram(K: Array, rounding: float) -> None:
+    """Refuse matrices that cannot be a kernel: asymmetric ones, and those a sample of rows shows to be indefinite."""
+    if np.linalg.norm(K - K.T) > 1e-6 * np.linalg.norm(K):
+        raise ValueError("the kernel matrix is not symmetric; a path needs a symmetric positive semidefinite kernel.")
+    at = _sample(len(K))
+    values = np.linalg.eigvalsh(K[np.ix_(at, at)])
+    if values[0] < -max(1e-7 * np.abs(values).max(), 10 * len(K) * rounding):
+        raise ValueError(
+            f"the kernel matrix is not positive semidefinite (eigenvalue {values[0]:.3g}); use a kernel that is."
+        )
+
+
+def _sample(n: int) -> Array:
+    return np.linspace(0, n - 1, min(n, 100)).astype(int)
