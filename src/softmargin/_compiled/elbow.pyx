@@ -50,8 +50,8 @@ cdef class Elbow(ActiveSet):
     cdef readonly int n_segments, n_changes, n_events, idle
     cdef readonly double t, violation, overshoot
     cdef bint record
-    cdef public bint watch_flat                           # stop where h is constant,
-    cdef public double flat_intercept                     # but only with this intercept; NaN: any
+    cdef public bint watch_flat                           # stop where h is constant, but only with
+    cdef public double flat_intercept                     # this intercept; NaN: any
     cdef double[::1] xi
     cdef double margin                                    # events this close to the end of the range are its end
     cdef double size_r, size_u, noise_r, noise_u          # scales of slacks, noise of their slopes
@@ -109,8 +109,9 @@ cdef class Elbow(ActiveSet):
         if self.m + 2 > self.L.shape[0] and self.L.shape[0] < self.n:
             self._grow_elbow(min(self.n, 2 * self.m + 2))
         if self.n_segments + 2 > self.seg_t.shape[0]:
-            self.seg_t, self.seg_b0, self.seg_b1 = (_extended(v, size) for v in (self.seg_t, self.seg_b0, self.seg_b1))
-            self.seg_ptr, self.seg_changes = (_extended(v, size) for v in (self.seg_ptr, self.seg_changes))
+            self.seg_t, self.seg_b0 = _extended(self.seg_t, size), _extended(self.seg_b0, size)
+            self.seg_b1, self.seg_ptr = _extended(self.seg_b1, size), _extended(self.seg_ptr, size)
+            self.seg_changes = _extended(self.seg_changes, size)
         if need > self.log_p0.shape[0]:
             self.log_p0 = _extended(self.log_p0, 2 * need)
             self.log_p1 = _extended(self.log_p1, 2 * need)

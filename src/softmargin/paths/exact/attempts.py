@@ -1,8 +1,8 @@
 """From a posed path to the best tracing of it: as little jitter as goes through, restarts where nothing else does.
 
 A ridge (jitter) on the Gram matrix of a smooth kernel keeps the elbow's equations solvable, at the price of a gap; so
-does bridging a sliver after a restart. Attempts are made in the order of what they cost, each is measured by its duality
-gap, and the first that is exact counts, or the most accurate of all.
+does bridging a sliver after a restart. Attempts are made in the order of what they cost, each is measured by its
+duality gap, and the first that is exact counts, or the most accurate of all.
 """
 
 from __future__ import annotations
