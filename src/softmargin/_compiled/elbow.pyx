@@ -186,9 +186,7 @@ cdef class Elbow(ActiveSet):
         """Scales of the slacks and the rounding noise of their slopes."""
         cdef int i
         cdef double sum_p = 0.0, top_p = 0.0, top_g = 0.0, top_u = 0.0, u
-        self.size_h = 0.0
-        self.size_r = 1.0
-        self.size_u = 0.0
+        self.size_r, self.size_u, self.size_h = 1.0, 0.0, 0.0
         for i in range(self.m):
             sum_p += fabs(self.p1[i])
             top_p = max(top_p, fabs(self.p1[i]), fabs(self.hi1[self.elbow[i]]), fabs(self.lo1[self.elbow[i]]))

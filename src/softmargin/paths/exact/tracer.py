@@ -28,6 +28,7 @@ _START_TOLERANCES = (1e-3, 1e-6)  # of the guesses that a start is made from
 _LEVEL = 1e-12  # h varying less than this, times the size sum|u| max K_ii of its summands, is constant,
 _LEVEL_SCORE = 1e-9  # unless it varies by more than this: large summands may leave a small difference
 _NEGLIGIBLE = 1e-8  # scores below this change no objective by more than the gap that counts as exact
+_SLIVER = 1e-7  # relative length bridged by the first restart
 Array = np.ndarray
 
 
@@ -182,6 +183,10 @@ class Tracer:
             if status == "flat":
                 self._append_flat(reached, t_end, flat_anchor)
                 return
+            if reached == t_end:
+                return
+            if reached + 0.5 * (t_end - reached) == reached:  # no room to start anew
+                break
             if attempt < self.max_restarts:
                 start = self._restart(problem, start, reached, t_end, direction)
         self.status = "stalled"
@@ -196,6 +201,8 @@ class Tracer:
         return self.engine.sets[0]
 
     def _append_flat(self, t: float, t_end: float, anchor: float | None) -> None:
+        if t == anchor:
+            return
         (u,), (b,) = self.pieces[-1].duals(np.array([t]))
         u1 = np.zeros_like(u) if anchor is None or np.isinf(anchor) else u / (t - anchor)
         bounds = (min(t, t_end), max(t, t_end))
@@ -207,7 +214,7 @@ class Tracer:
         if self.engine.n_segments:
             (u,), (b,) = self.pieces[-1].duals(np.array([t]))
         ahead = abs(t_end - t) if np.isfinite(t_end) else max(1.0, abs(t))
-        sliver = direction * min(1e-7 * max(abs(t), 1e-3) * 4.0**self.n_bridges, 0.5 * ahead)
+        sliver = direction * min(_SLIVER * max(abs(t), 1e-3) * 4.0**self.n_bridges, 0.5 * ahead)
         fresh = self.start(problem, t + sliver, u)
         u1 = (fresh.u - u) / sliver
         self.pieces.append(AffinePiece(u - t * u1, u1, 0.5 * (b + fresh.b), (min(t, fresh.t), max(t, fresh.t))))
