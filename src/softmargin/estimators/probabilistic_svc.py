@@ -18,6 +18,8 @@ from softmargin.probability import bracket, couple, two_columns
 
 __all__ = ["ProbabilisticSVC"]
 
+_MANY_ROWS = 1600  # from here the grid stays: half a step of 1/40 is below the error of any estimated probability
+
 
 class ProbabilisticSVC(ClassifierBase):
     """Support vector machine with nonparametric class probabilities.
@@ -32,7 +34,7 @@ class ProbabilisticSVC(ClassifierBase):
         The classifier: the hinge loss, or psi-learning, which gives up on outliers (nonconvex; started at the SVM and
         at the neighbouring weight, the better is kept).
     n_weights : int or None, default=None
-        The m of the grid ``pi = 1/m, .., (m-1)/m``; None is ``floor(sqrt(n))``, at least 2.
+        The m of the grid ``pi = 1/m, .., (m-1)/m``; None is ``floor(sqrt(n))``, at least 2 and at most 40.
     engine : {"grid", "path"}, default="grid"
         "grid" fits each weight from its neighbour. "path" follows the exact solution through all weights and needs
         no grid: the bracket is continuous, clipped to ``[1/2n, 1 - 1/2n]``. For ``method="svm"`` only.
@@ -138,7 +140,7 @@ class ProbabilisticSVC(ClassifierBase):
         return float(data.counts.sum()) if whole else len(data.counts)
 
     def _grid_size_of(self, n_rows: float) -> int:
-        return int(self.n_weights) if self.n_weights is not None else max(2, math.isqrt(round(n_rows)))
+        return int(self.n_weights) if self.n_weights is not None else max(2, math.isqrt(round(min(n_rows, _MANY_ROWS))))
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         y = y.astype(np.float64, copy=False)

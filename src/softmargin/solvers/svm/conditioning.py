@@ -1,8 +1,8 @@
 """Features in units that suit arithmetic: centred and scaled where their offset or size would cost all digits.
 
 With an intercept, moving all rows by ``m`` changes the intercept alone; dividing them by ``s`` is the same box QP with
-bounds times ``s^2``. Rows are copied only where they must be: an offset of more than a thousand standard deviations, or
-squares that leave the range of double precision.
+bounds times ``s^2``. Rows are copied only where they must be: where an expansion asks to be centred, and where squares
+leave the range of double precision.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ __all__ = ["Conditioned"]
 
 Array = NDArray[np.floating[Any]]
 
-_OFFSET = 1e6  # squared offset, in variances, from which rows are centred: rounding of inner products is then 1e-10
-_SQUARES = 1e140  # mean squares beyond, or below its inverse, are scaled
+_SQUARES = 1e100  # mean squares beyond, or below its inverse, are scaled
 _LARGEST = 1e290  # scaled bounds beyond this leave no room for products
 
 
@@ -35,25 +34,21 @@ class Conditioned:
     @classmethod
     def of(cls, features: Expansion, intercept: bool, largest: float) -> Conditioned:
         """The features themselves where they are harmless."""
-        n = features.shape[0]
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            size = float(features.squared_norms().sum()) / n
-            m = features.transpose(np.ones(n)) / n
-            spread = size - float(m @ m)
-        tame = 1 / _SQUARES < size < _SQUARES or size == 0
-        far = intercept and not features.is_sparse and not spread * _OFFSET > float(m @ m)
-        if tame and (not far or size == 0):
-            return cls(features)
-        X = np.asarray(features.rows(), dtype=np.float64) if not features.is_sparse else features.rows()
-        centre: Array | None = np.mean(X, axis=0) if intercept and not features.is_sparse else None
-        X = X if centre is None else X - centre
-        s = 1.0 if tame else float(abs(X).max()) or 1.0
+        m = None
+        if intercept and (found := features.centered()) is not None:
+            features, m = found
+        with np.errstate(over="ignore", under="ignore"):
+            size = float(features.squared_norms().sum()) / features.shape[0]
+        if 1 / _SQUARES < size < _SQUARES or size == 0:
+            return cls(features, m)
+        X = features.rows()
+        s = float(abs(X).max())
         if not s * s * max(largest, 1.0) < _LARGEST or not s * s > 1 / _LARGEST:
             raise ValueError(
                 f"the features reach {s:.3g} and the costs {largest:.3g}: their products leave the range of double "
                 "precision. Scale the features (StandardScaler, say) or lower C."
             )
-        return cls(SparseFeatures(X / s) if features.is_sparse else DenseFeatures(X / s), centre, s)
+        return cls(SparseFeatures(X / s) if features.is_sparse else DenseFeatures(X / s), m, s)
 
     def restore(self, w: Array, b: float) -> tuple[Array, float]:
         """Weights and intercept for the rows as given."""

@@ -86,7 +86,7 @@ def interior_point(
         ds, dt = np.where(low, -s - s / a * du, 0.0), np.where(high, -t + t / c * du, 0.0)
         length = min(_reach(a, low * du), _reach(c, high * -du), _reach(s, ds), _reach(t, dt))
         mu_affine = float((a + length * du) @ (s + length * ds) + (c - length * du) @ (t + length * dt)) / n_bounds
-        centre = mu * min(1.0, max(mu_affine, 0.0) / mu) ** 3
+        centre = mu * min(1.0, max(mu_affine, 0.0) / mu) ** 3 if mu > 0 else 0.0
         pull_a, pull_c = np.where(low, (centre - du * ds) / a, 0.0), np.where(high, (centre + du * dt) / c, 0.0)
         du, dw, db, change = system.solve(push + pull_a - pull_c, mismatch, excess)
         ds, dt = np.where(low, pull_a - s - s / a * du, 0.0), np.where(high, pull_c - t + t / c * du, 0.0)

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from softmargin.expansions import Expansion
+from softmargin.solvers.linalg import shifted_cholesky
 from softmargin.solvers.svm.box_qp import BoxQP
 
 __all__ = ["SmoothedStart", "smoothed_start"]
@@ -81,27 +81,17 @@ def _newton_step(features: Expansion, w: Array, residual: Array, cost: _Rounded)
     bend, rows = cost.steep[band], features.take(band)
     hessian = rows.gram(bend)
     hessian[np.diag_indices_from(hessian)] += 1.0
-    factor = _shifted_factor(hessian)
-    dw = -linalg.cho_solve(factor, gradient, check_finite=False)
+    factor = shifted_cholesky(hessian)
+    dw = -factor(gradient)
     if not cost.intercept:
         return dw, 0.0
     border, total = rows.transpose(bend), float(bend.sum())
-    response = linalg.cho_solve(factor, border, check_finite=False)
+    response = factor(border)
     mass = total - float(border @ response)
     if mass <= 1e-12 * total or total == 0:  # no row in the band: only the sign of the push is known
         return dw, float(np.sign(v.sum())) * cost.h
     db = (float(v.sum()) - float(border @ dw)) / mass
     return dw - db * response, db
-
-
-def _shifted_factor(hessian: Array) -> Any:
-    """A Cholesky factor, with a ridge at the level of rounding where collinear columns and a narrow band need one."""
-    shift, size = 0.0, float(np.trace(hessian)) / len(hessian)
-    while True:
-        try:
-            return linalg.cho_factor(hessian + shift * np.eye(len(hessian)), lower=True, check_finite=False)
-        except linalg.LinAlgError:
-            shift = max(10 * shift, 1e-15 * size)
 
 
 def _search(cost: _Rounded, residual: Array, change: Array, w: Array, dw: Array) -> float:
