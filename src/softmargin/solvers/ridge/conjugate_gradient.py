@@ -2,7 +2,8 @@
 
 The bordered system ``[Phi'W Phi + ridge I, Phi'W 1; 1'W Phi, 1'W 1] (dbeta, db) = -(ridge beta + Phi'g, 1'g)`` is only
 ever multiplied with, one product with ``Phi`` and one with its transpose each time, scaled by its diagonal. Far from
-the optimum a rough solution is as good as an exact one, so the accuracy asked for grows as the gap falls.
+the optimum a rough solution is as good as an exact one, and at the end more digits than the tolerance asks for are
+nobody's, so every step says how accurate it has to be.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ class ConjugateFactor(NamedTuple):
     def patience(self) -> float:
         return 0.0  # there is no factor to keep
 
-    def step(self, residual: Residual, coef: Array, g: Array, gap: float) -> Step:
-        step = conjugate_gradients(self.system, self.W, self.diagonal, (residual.vector, float(g.sum())), gap)
+    def step(self, residual: Residual, coef: Array, g: Array, reduction: float) -> Step:
+        step = conjugate_gradients(self.system, self.W, self.diagonal, (residual.vector, float(g.sum())), reduction)
         assert step is not None, "curvatures of a convex loss are not negative"
         return step
 
 
 def conjugate_gradients(
-    system: FeatureSystem, W: Array, diagonal: Array, gradient: tuple[Array, float], gap: float
+    system: FeatureSystem, W: Array, diagonal: Array, gradient: tuple[Array, float], reduction: float
 ) -> Step | None:
     """The Newton step for curvatures ``W``, from the gradients in coefficients and intercept, scaled by a diagonal.
 
-    None where a direction of negative curvature is met: the quadratic model has no minimum.
+    It ends where the square of the residual is ``reduction`` times that at zero, measured by the inverse diagonal. None where a direction of negative curvature is met: the quadratic model has no minimum.
     """
     expansion, mass = system.expansion, float(W.sum())
     bordered = system.fit_intercept and mass > 0
@@ -62,7 +63,7 @@ def conjugate_gradients(
     residual = np.append(-gradient[0], -gradient[1] if bordered else 0.0)
     solution, rho = np.zeros_like(residual), 0.0
     direction: Array = np.zeros_like(residual)
-    target = min(0.1, max(gap, 1e-8) ** 0.5) ** 2 * float(residual @ (residual / diagonal))
+    target = reduction * float(residual @ (residual / diagonal))
     scores = np.zeros(len(W))
     for _ in range(_MOST_PRODUCTS):
         scaled = residual / diagonal

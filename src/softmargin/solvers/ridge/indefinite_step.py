@@ -36,8 +36,7 @@ def indefinite_step(point: Point) -> Step | None:
     if isinstance(system, ConjugateSystem):
         W, g = point.term.curvature, point.g
         diagonal = system.expansion.squared_norms(np.abs(W)) + system.ridge
-        gap = point.gap / point.scale if point.scale > 0 else 1.0
-        return conjugate_gradients(system, W, diagonal, (point.residual.vector, float(g.sum())), gap)
+        return conjugate_gradients(system, W, diagonal, (point.residual.vector, float(g.sum())), point.forcing)
     if isinstance(system, FeatureSystem):
         return _feature_step(system, point)
     if isinstance(system, KernelSystem):

@@ -44,6 +44,8 @@ Array = NDArray[np.floating[Any]]
 _ROUGH = 1e-2  # relative gap at which a relaxation or a sample has served its purpose
 # steps without a smaller gap or objective after which rounding is all that is left
 _GAIN, _ROUNDING, _IDLE = 0.9, 1e-13, 20
+_FINEST, _COARSEST = 1e-8, 0.1  # reductions of squared residuals that steps without a factor are asked for
+_SPARE = 0.3  # the last step aims at this fraction of the tolerance
 _HARD = 1e4  # weight of a row times its squared norm, in units of the ridge, from where weights are raised by decades
 
 
@@ -152,7 +154,7 @@ def newton_iterations(point: Point, factor: Factor | None, tol: float, max_iter:
             factor = point.system.factor(point.term.curvature)
             history.append(point.value())
         last_gap = point.gap
-        if not point.advance(factor):
+        if not point.advance(factor, _SPARE * tol * point.scale / point.gap if point.gap > 0 else 0.0):
             point.certify(factor.mass)
             break
     return Iterations(n_iter, history, factor)
@@ -201,6 +203,11 @@ class Point:
         """The unit of relative gaps; a tilt can cancel the objective, never its penalty part as well."""
         return max(abs(self.objective), self.penalty)
 
+    @property
+    def forcing(self) -> float:
+        """The reduction of squared residuals worth asking of a step: Newton's own error is of the order of the gap."""
+        return float(np.clip(self.gap / self.scale, _FINEST, _COARSEST)) if self.scale > 0 else _COARSEST
+
     def value(self) -> float:
         """The objective, computed here."""
         self.objective = self.term.cost + self.penalty
@@ -226,10 +233,10 @@ class Point:
         self.measure(mass)
         self.value()
 
-    def advance(self, factor: Factor) -> bool:
-        """Take a step; False where rounding leaves no direction of descent."""
+    def advance(self, factor: Factor, least: float = 0.0) -> bool:
+        """Take a step that need not reduce the gap below ``least`` times; False where rounding leaves no descent."""
         system, y = self.system, self.problem.y
-        step = factor.step(self.residual, self.coef, self.g, self.gap / self.scale if self.scale > 0 else 1.0)
+        step = factor.step(self.residual, self.coef, self.g, max(self.forcing, least))
         ray = Ray(
             y * (step.scores + step.intercept),
             self.ridge * system.inner(step.coef, self.coef, self.scores),

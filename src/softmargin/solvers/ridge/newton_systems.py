@@ -72,8 +72,8 @@ class Factor(Protocol):
         """A factor is kept while each step brings the gap below this fraction of the last."""
         ...
 
-    def step(self, residual: Residual, coef: Array, g: Array, gap: float) -> Step:
-        """The direction from a point, to an accuracy worth its relative gap."""
+    def step(self, residual: Residual, coef: Array, g: Array, reduction: float) -> Step:
+        """The direction from a point, after which the square of the residual should fall to a fraction of itself."""
         ...
 
 
@@ -160,7 +160,7 @@ class FeatureFactor(NamedTuple):
         n, p = self.system.expansion.shape
         return 0.02 if n * p**2 > CHEAP_FACTOR else 0.0
 
-    def step(self, residual: Residual, coef: Array, g: Array, gap: float) -> Step:
+    def step(self, residual: Residual, coef: Array, g: Array, reduction: float) -> Step:
         dcoef, dintercept = self.bordered.solve(-residual.vector, -float(g.sum()))
         return Step(dcoef, dintercept, self.system.expansion.apply(dcoef))
 
@@ -241,7 +241,7 @@ class KernelFactor(NamedTuple):
         out[self.active] -= self.root * self.cholesky(inner)
         return out / ridge
 
-    def step(self, residual: Residual, coef: Array, g: Array, gap: float) -> Step:
+    def step(self, residual: Residual, coef: Array, g: Array, reduction: float) -> Step:
         dcoef, dintercept = -self.solve(residual.vector, residual.image), 0.0
         if self.image is not None and float(self.image.sum()) > 0:
             dcoef, dintercept = bordered_solve(dcoef, self.image, np.ones(len(coef)), 0.0, -float(coef.sum()))
