@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -35,6 +37,25 @@ _LEAST = 2 * _LOG_2
 _BRACKETS = 20  # scheme 3 fits the class weights 1/20, .., 19/20
 
 
+class _WeightedFits:
+    """The fits of other class weights, made when probabilities are first asked for."""
+
+    def __init__(self, fit: Callable[[], FittedScore]) -> None:
+        self._fit: Callable[[], FittedScore] | None = fit
+        self._score: FittedScore | None = None
+
+    def made(self) -> FittedScore:
+        """Their scores; from then on the training rows are forgotten."""
+        fit = self._fit
+        if self._score is None and fit is not None:
+            self._score, self._fit = fit(), None
+        assert self._score is not None
+        return self._score
+
+    def __call__(self, X: Any) -> np.ndarray:
+        return self.made()(X)
+
+
 class TruncatedLogisticRegression(ExpansionClassifier):
     """Logistic regression whose loss is capped: rows that cost more than ``level`` have no pull at all.
 
@@ -50,9 +71,11 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     scheme : {1, 2, 3, None}, default=3
         How probabilities are completed where the cap has destroyed them. 1: the score's own where it determines one,
         plain logistic regression elsewhere (free). 2: fits of several class weights, the first within reach. 3: the
-        weight at which the sign changes, from 19 weights. 1 and 2 need ``level > 2 log 2``. Schemes 2 and 3 cost
-        their further fits, warm-started, in ``fit``; None fits the classifier alone, without ``predict_proba``. The
-        label is always the sign of the score; a probability on the other side of 1/2 is moved to 1/2.
+        weight at which the sign changes, from 19 weights. 1 and 2 need ``level > 2 log 2``. The further fits, each
+        started from its neighbour, are made when probabilities are first asked for or the model is saved; until then
+        the training rows are kept, not copied, so do not change them in place. None fits the classifier alone, without
+        ``predict_proba``. The label is always the sign of the score; a probability on the other side of 1/2 is moved to
+        1/2.
     init : {"base", "zero"}, default="base"
         Where the fit starts: plain logistic regression, or the zero score.
     tol : float, default=1e-4
@@ -178,11 +201,21 @@ class TruncatedLogisticRegression(ExpansionClassifier):
             self.weights_ = outward_weights(reach)
         elif self.scheme == 3:
             self.weights_ = np.arange(1, _BRACKETS) / _BRACKETS
+        fitted = copy(self)  # parameters set later do not change what was fitted
+        self._family_ = _WeightedFits(lambda: fitted._fit_family(data, problem))
+
+    def _fit_family(self, data: TrainingSet, problem: Problem) -> FittedScore:
         family = self._family(problem)
         if self.scheme in (1, 2):
             family.append(self._base(problem))
         coef, intercepts = np.column_stack([one.coef for one in family]), [one.intercept for one in family]
-        self._family_ = FittedScore.of(data, coef, intercepts)
+        return FittedScore.of(data, coef, intercepts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if isinstance(state.get("_family_"), _WeightedFits):  # training rows stay out of pickles and files
+            state["_family_"] = state["_family_"].made()
+        return state
 
     def _family(self, problem: Problem) -> list[Solution]:
         """The fits of all class weights, each from its neighbour, outwards from the one at hand."""
@@ -191,9 +224,9 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         middle = int(np.searchsorted(self.weights_[order], 0.5))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # extreme weights leave constants, which their signs tell
-            for walk in (order[middle:], order[:middle][::-1]):
+            for outwards in (order[middle:], order[:middle][::-1]):
                 start = self.solution_
-                for k in walk:
+                for k in outwards:
                     start = self._weighted(problem, float(self.weights_[k]), start)
                     found[int(k)] = start
         return [found[k] for k in range(len(self.weights_))]

@@ -55,7 +55,8 @@ def conjugate_gradients(
 ) -> Step | None:
     """The Newton step for curvatures ``W``, from the gradients in coefficients and intercept, scaled by a diagonal.
 
-    It ends where the square of the residual is ``reduction`` times that at zero, measured by the inverse diagonal. None where a direction of negative curvature is met: the quadratic model has no minimum.
+    It ends where the square of the residual is ``reduction`` times that at zero, measured by the inverse diagonal. None
+    where a direction of negative curvature is met: the quadratic model has no minimum.
     """
     expansion, mass = system.expansion, float(W.sum())
     bordered = system.fit_intercept and mass > 0
