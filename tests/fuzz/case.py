@@ -20,6 +20,7 @@ from .containers import dress
 from .data import Data, Rng, draw_data
 from .faults import Fault, Refusal
 from .functions import FUNCTIONS
+from .model_files import check_file
 from .oracles import check_answers, check_certified, check_pickle
 from .parameters import draw_invalid, draw_parameters
 from .relations import RELATIONS, fit_plain
@@ -37,6 +38,7 @@ META = {name for name, cls in CLASSIFIERS.items() if "estimator" in cls.__init__
 READS_TABLES = {"RuleBoostClassifier", "AutoClassifier"}
 # Rows enter folds and held-out parts by their number, and rules are chosen among ties: such fits may depend on order.
 BY_ORDER = META | {"AutoClassifier", "RuleBoostClassifier"}
+RARELY = {"AutoClassifier": 0.1, "TunedClassifier": 0.6, "TruncatedLogisticRegression": 0.7}
 SHARES = {
     "answers": 0.36,
     "relation": 0.26,
@@ -81,8 +83,14 @@ class Case:
         if self.listener is not None:
             self.listener(text)
 
+    def _name(self, rng: Rng) -> str:
+        """A classifier; those whose fit is a search are drawn less often."""
+        names = list(CLASSIFIERS)
+        share = np.array([RARELY.get(name, 1.0) for name in names])
+        return names[rng.choice(len(names), p=share / share.sum())]
+
     def _model(self, rng: Rng, name: str | None = None, **fixed: Any) -> tuple[Any, dict[str, Any]]:
-        name = name or str(rng.choice(list(CLASSIFIERS)))
+        name = name or self._name(rng)
         cls = CLASSIFIERS[name]
         inner: tuple[Any, ...] = ()
         if name in META:
@@ -91,6 +99,8 @@ class Case:
         params = draw_parameters(rng, name, list(model.get_params(deep=False))) | fixed
         if "random_state" in model.get_params(deep=False):
             params.setdefault("random_state", 0)
+        if "effort" in model.get_params(deep=False):
+            params["effort"] = "fast"
         if "n_jobs" in model.get_params(deep=False):
             params["n_jobs"] = 1
         return model.set_params(**params), params
@@ -135,6 +145,8 @@ class Case:
         check_simultaneous_certificate(model, data)
         if rng.random() < 0.2:
             check_pickle(model, data)
+        if rng.random() < 0.15:
+            check_file(rng, model, data)
 
     def _relation(self, rng: Rng, caught: list[Any]) -> None:
         relation = RELATIONS[rng.integers(len(RELATIONS))]
@@ -152,7 +164,7 @@ class Case:
         relation(rng, model, data)
 
     def _refit(self, rng: Rng, caught: list[Any]) -> None:
-        name = str(rng.choice(list(CLASSIFIERS)))
+        name = self._name(rng)
         models = [
             (self._model(rng, name)[0], dress(rng, draw_data(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)
         ]
@@ -171,7 +183,7 @@ class Case:
         check_interrupt(rng, model, data)
 
     def _invalid(self, rng: Rng, caught: list[Any]) -> None:
-        name = str(rng.choice(list(CLASSIFIERS)))
+        name = self._name(rng)
         model = CLASSIFIERS[name](softmargin.MarginClassifier()) if name in META else CLASSIFIERS[name]()
         bad = draw_invalid(rng, list(model.get_params(deep=False)))
         data = draw_data(rng, large=False, trouble=0.0, k=2)

@@ -55,6 +55,7 @@ def _penalty(rng: Rng) -> Any:
 
 def own_kernel(a: Any, b: Any) -> float:
     """A similarity of two rows, positive definite and bounded."""
+    a, b = (row.toarray() if hasattr(row, "toarray") else row for row in (a, b))
     a, b = np.ravel(np.asarray(a, dtype=float)), np.ravel(np.asarray(b, dtype=float))
     return float((1 + a @ b) / np.sqrt((1 + a @ a) * (1 + b @ b)))
 
@@ -184,6 +185,8 @@ INVALID: dict[str, tuple[Any, ...]] = {
     "tau": (0.0, -1.0, np.nan, "x"),
     "perturbation": _NAME,
     "cost": (-1.0, np.nan, "x", None),
+    "effort": _NAME,
+    "time_limit": (0.0, -1.0, np.nan, "x"),
     "temperature_bounds": ((1.0,), (2.0, 1.0), (-1.0, 1.0), "x", None),
 }
 
