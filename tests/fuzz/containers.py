@@ -99,7 +99,7 @@ def dress_rows(rng: Rng, data: Data) -> None:
     draw = rng.random()
     if draw < 0.12 and np.isfinite(data.dense).all() and np.abs(data.dense).max(initial=0) < 100:
         name = str(rng.choice(list(CAST)))
-        X = np.round(data.dense).astype(CAST[name]) if name in ("int64", "int8") else data.dense.astype(CAST[name])
+        X: Any = np.round(data.dense).astype(CAST[name]) if name in ("int64", "int8") else data.dense.astype(CAST[name])
         if name == "bool":
             X = data.dense > 0
         data.dense, data.X = X.astype(np.float64), X

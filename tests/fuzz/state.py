@@ -22,7 +22,10 @@ LATEST = 1.0  # seconds of processor time until an interrupt is served
 
 def _compare(used: Any, fresh: Any) -> None:
     """Equal in every public attribute that is a number or an array of numbers."""
-    names = [{key for key in vars(model) if key.endswith("_") and not key.startswith("_")} for model in (used, fresh)]
+    names = [
+        {key for key in dir(model) if key.endswith("_") and key[0] != "_" and hasattr(model, key)}
+        for model in (used, fresh)
+    ]
     if names[0] != names[1]:
         raise Fault("a refit keeps or loses attributes", f"{sorted(names[0] ^ names[1])}")
     for key in names[0]:

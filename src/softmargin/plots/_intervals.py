@@ -46,7 +46,7 @@ class IntervalDisplay:
     @property
     def excludes_zero(self) -> np.ndarray:
         """Which intervals lie on one side of zero."""
-        return (self.intervals > 0).all(axis=1) | (self.intervals < 0).all(axis=1)
+        return np.asarray((self.intervals > 0).all(axis=1) | (self.intervals < 0).all(axis=1))
 
     def plot(self, ax: Any = None, *, sort: bool = True) -> IntervalDisplay:
         """Draw one line per coefficient, largest at the top if ``sort``."""

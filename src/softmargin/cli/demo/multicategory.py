@@ -72,9 +72,9 @@ def leukaemia() -> tuple[list[str], np.ndarray, np.ndarray]:
 def wine() -> tuple[list[str], np.ndarray, np.ndarray]:
     """The same for wine, every third row held out."""
     data = load("wine", standardize=True)
-    test = np.arange(len(data.X)) % 3 == 0
-    model = CompositeLeastSquaresClassifier(mix=0.5, C="auto").fit(data.X[~test], data.y[~test])
-    return list(model.classes_), model.predict_proba(data.X[test]), data.y[test]
+    test, y = np.arange(len(data.X)) % 3 == 0, np.asarray(data.y)
+    model = CompositeLeastSquaresClassifier(mix=0.5, C="auto").fit(data.X[~test], y[~test])
+    return list(model.classes_), model.predict_proba(data.X[test]), y[test]
 
 
 def _real() -> tuple[str, list[str], tuple[np.ndarray, np.ndarray]]:

@@ -39,7 +39,7 @@ def show(stage: Stage) -> None:
     for weight in WEIGHTS:
         solution = path.at(weight)
         says_yes = (path.decision_function(sample.X, weight) > 0).mean()
-        support = np.count_nonzero(solution.dual)
+        support = np.count_nonzero(np.asarray(solution.dual))
         rows.append([f"{weight:.1f}", says_yes, support, solution.gap])
     columns = ["weight of class -1", "share called +1", "support vectors", "duality gap"]
     stage.table("the exact machine at nine of all possible class weights", columns, rows)
