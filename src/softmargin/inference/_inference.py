@@ -228,7 +228,7 @@ def _sandwich_of(estimator: Any, rows: _Rows) -> tuple[Array, float]:
 def _bootstrap(estimator: Any, rows: _Rows, n_resamples: int, rng: Any) -> Array:
     n, y = len(rows.signs), rows.labels(estimator)
     _suitable.warn_of_resampling(estimator, rows.X.shape[1] / float(rows.weight.sum()), _BOOTSTRAP_CROWDED)
-    draws = []
+    draws: list[Array] = []
     while len(draws) < n_resamples:
         count = rng.multinomial(n, np.full(n, 1 / n)) * rows.weight
         if len(np.unique(y[count > 0])) < 2:

@@ -59,7 +59,8 @@ def optimal_slope(loss: Loss, signed: Array, margins: Array, cost: Array, pull: 
         if elbow.any():
             rest = signed[~elbow].T @ (cost[~elbow] * slope[~elbow]) + pull
             found = np.linalg.lstsq((signed[elbow] * cost[elbow, None]).T, -rest, rcond=None)[0]
-            slope[elbow] = np.clip(found, *sorted((kink.left_slope, kink.right_slope)))
+            low, high = sorted((kink.left_slope, kink.right_slope))
+            slope[elbow] = np.clip(found, low, high)
     return slope
 
 

@@ -31,7 +31,7 @@ class CalibrationError(NamedTuple):
     interval: tuple[float, float]
     stated: NDArray[np.floating[Any]]
     observed: NDArray[np.floating[Any]]
-    count: NDArray[np.floating[Any]]
+    count: NDArray[np.floating[Any]]  # type: ignore[assignment]  # hides tuple.count, which bins do not need
 
 
 def _pair(y_true: ArrayLike, y_prob: ArrayLike, weight: ArrayLike | None) -> tuple[Any, Any, Any]:

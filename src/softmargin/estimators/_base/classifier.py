@@ -68,6 +68,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
     """Everything a margin classifier needs besides its mathematics."""
 
     _sparse_formats: tuple[str, ...] | bool = ("csr", "csc")
+    solution_: Any  # a Solution, or a list with one per class
     _constraints: ClassVar[dict[str, Constraint]] = {}  # of parameters that mean something else here, or only here
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -186,7 +186,7 @@ class March:
         expansion, penalty = self.problem.expansion, self.problem.penalty
         self.cost = penalty.thresholds(expansion.shape[1])
         self.found = [start]
-        self.pulls = [(self.Cs[0], expansion.transpose(start.dual) / -self.Cs[0])]
+        self.pulls = [(self.Cs[0], expansion.transpose(np.asarray(start.dual)) / -self.Cs[0])]
         self.scores = expansion.apply(start.coef)
         ahead, forced = 2, np.zeros(0, dtype=np.intp)
         while len(self.found) < len(self.Cs):
