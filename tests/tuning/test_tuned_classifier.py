@@ -186,11 +186,13 @@ def test_soft_errors_choose_among_machines_without_probabilities_and_many_classe
     grid = {"kernel": [None, "rbf"], "sigma": [np.inf, 1.5, 1.0], "C": [0.1, 1.0, 10.0]}
     tuned = TunedClassifier(RobustSVC(gamma=2.0), grid=grid, criterion="cv").fit(X, y)
     assert tuned.best_params_["kernel"] == "rbf"
-    scores = tuned.results_["cv"].to_numpy()
-    assert len(set(scores)) == len(scores) == 18  # no two candidates are equal, as they are when errors are counted
+    counted = TunedClassifier(RobustSVC(gamma=2.0), grid=grid, criterion="cv", scoring="error").fit(X, y)
+    ties = [len(one.results_) - one.results_["cv"].round(9).nunique() for one in (tuned, counted)]
+    assert ties[0] < ties[1]  # candidates are told apart that are equal when errors are counted
     three = np.digitize(X[:, 0], np.quantile(X[:, 0], [0.3, 0.6]))
     for model in (MulticategorySVC(), RobustSVC(sigma=2.0)):
-        assert TunedClassifier(model, grid={"C": [0.1, 10.0]}, criterion="cv", scoring="soft_error").fit(X, three)
+        tuned = TunedClassifier(model, grid={"C": [0.1, 10.0]}, criterion="cv", scoring="soft_error").fit(X, three)
+        assert tuned.score(X, three) > 0.5 > tuned.best_score_ > 0
 
 
 @pytest.mark.parametrize(
@@ -264,3 +266,63 @@ def test_leaving_out_is_approximated_where_a_loss_bends_the_other_way(kernel):
         warnings.simplefilter("ignore", UserWarning)  # such a scale gives up the rare class at every cost
         given_up = TunedClassifier(RobustSVC(kernel=kernel, sigma=0.2), grid=4, criterion="alo").fit(X, rare)
     assert np.isfinite(given_up.results_["alo"]).all()
+
+
+@pytest.mark.parametrize("criterion", ["alo", "aic", "bic", "gacv", "egacv"])
+@pytest.mark.parametrize("model", [TruncatedLogisticRegression(scheme=None), RobustSVC(), RobustSVC(loss="cauchy")])
+def test_every_formula_judges_every_robust_estimator_with_influences(data, model, criterion):
+    tuned = TunedClassifier(model, grid={"C": [1e-4, 0.1, 1.0]}, criterion=criterion).fit(data[0][:, :3], data[1])
+    assert np.isfinite(tuned.results_[criterion]).all()
+    assert tuned.best_params_["C"] > 1e-4
+
+
+@pytest.mark.parametrize("scheme", [1, 3])
+def test_truncated_logistic_is_judged_by_the_probabilities_of_its_scheme(data, scheme):
+    X, y = data[0][:, :4], data[1]
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    model = TruncatedLogisticRegression(level=2.5, scheme=scheme)
+    tuned = TunedClassifier(model, grid={"C": [0.3]}, criterion="cv", scoring="log_loss", cv=folds).fit(X, y)
+    p = cross_val_predict(clone(model).set_params(C=0.3), X, y, cv=folds, method="predict_proba")
+    assert tuned.best_score_ == pytest.approx(log_loss(y, p), rel=1e-6)
+    with pytest.raises(ValueError, match="criterion='cv'"):
+        TunedClassifier(model, criterion="alo", scoring="log_loss").fit(X, y)
+    gkl = TunedClassifier(model, grid={"C": [0.3]}, criterion="gkl", n_draws=2).fit(X, y)
+    assert 0 < gkl.best_score_ < 2
+
+
+def test_scoring_by_probabilities_names_the_remedy_of_a_machine_without_any(data):
+    with pytest.raises(ValueError, match="probability='calibrated'"):
+        TunedClassifier(RobustSVC(), criterion="cv", scoring="log_loss").fit(*data)
+    tuned = TunedClassifier(RobustSVC(probability="calibrated"), grid={"C": [0.1]}, criterion="cv", scoring="log_loss")
+    assert tuned.fit(*data).best_score_ < np.log(2)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [MarginClassifier(), ProbabilisticSVC(n_weights=5), TruncatedLogisticRegression(level=2.5, scheme=1)],
+    ids=["path", "svm", "refit"],
+)
+def test_covariance_penalty_counts_weights_and_ignores_rows_of_weight_zero(data, model):
+    X, y = data[0][:60, :3], data[1][:60]
+    options = {"grid": {"C": [0.1, 1.0]}, "criterion": "gkl", "n_draws": 4, "random_state": 0}
+    keep = np.arange(60) % 3 > 0
+    zeros = TunedClassifier(model, **options).fit(X, y, sample_weight=keep.astype(float))
+    fewer = TunedClassifier(model, **options).fit(X[keep], y[keep])
+    np.testing.assert_allclose(zeros.results_["gkl"], fewer.results_["gkl"], rtol=1e-6)
+    heavy = TunedClassifier(model, **options).fit(X, y, sample_weight=np.where(y == "yes", 5.0, 1.0))
+    even = TunedClassifier(model, **options).fit(X, y)
+    assert abs(heavy.best_score_ - even.best_score_) > 1e-3
+
+
+def test_nonconvex_losses_are_judged_by_folds_unless_asked_otherwise(data):
+    assert TunedClassifier(RobustSVC(), grid=3).fit(*data).criterion_ == "cv"
+    assert TunedClassifier(MarginClassifier(), grid=3).fit(*data).criterion_ == "alo"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_redrawn_landmarks_are_fitted_from_the_start(seed):
+    X = np.random.default_rng(seed).integers(0, 3, size=(60, 2)).astype(float)  # repeated rows: draws differ in rank
+    y = (X.sum(axis=1) > 2) ^ (np.arange(60) < 5)
+    model = MarginClassifier(kernel="rbf", n_components=12, random_state=None)
+    tuned = TunedClassifier(model, grid={"gamma": [0.1, 1.0], "C": [0.1, 1.0]}).fit(X, y)
+    assert tuned.score(X, y) > 0.6

@@ -17,23 +17,34 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from softmargin._progress import report
 from softmargin.estimators._base.classifier import ClassifierBase, available_where
 from softmargin.estimators._base.constraints import Constraint, instance, integer, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.fitted_score import forget_fit
 from softmargin.estimators._base.parameters import FOLDS, POSITIVE, check_parameters, document
-from softmargin.estimators._judges import FORMULAS, PathJudge, RefitJudge
-from softmargin.tuning import SCORINGS
+from softmargin.losses import NoLink
+from softmargin.tuning import FORMULAS, SCORINGS, Judging, PathJudge, RefitJudge, has_influences
 
 __all__ = ["TunedClassifier"]
 
-_CRITERIA = ("auto", "alo", "cv", "holdout", "loo", "gkl", *FORMULAS)
+_CRITERIA = ("auto", "cv", "holdout", "loo", "gkl", *FORMULAS)
 _RULES = ("best", "one_se")
 _AUTO_LOSSES = ("logistic", "coherence", "squared_hinge", "huberized_hinge", "modified_huber")
 
 
 def _inner_has(name: str) -> Any:
     return lambda tuned: getattr(getattr(tuned, "best_estimator_", tuned.estimator), name)
+
+
+def _require_probabilities(template: Any) -> None:
+    try:
+        known = hasattr(template, "predict_proba")
+        getattr(template, "_require_probability", lambda: None)()
+    except NoLink as error:
+        raise ValueError(f"scoring by probabilities needs a link: {error}") from error
+    if not known:
+        raise ValueError(f"scoring by probabilities needs predict_proba, which {type(template).__name__} has not.")
 
 
 @document
@@ -50,8 +61,9 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         equals the value named first wins, then the smaller ``C``, so name the simpler first. A list of dicts is the
         union of their candidates.
     criterion : {"auto", "alo", "cv", "holdout", "loo", "gkl", "gacv", "egacv", "aic", "bic"}
-        How a candidate is judged. "auto" is "alo" for smooth losses and "cv" otherwise. "loo" leaves every row out in
-        turn (closed form for the squared loss, refits from warm starts otherwise). "gkl" perturbs the data and
+        How a candidate is judged. "auto" is "alo" for smooth convex losses and "cv" otherwise: where a loss is not
+        convex, a row left out can tip the fit into another minimum, which no formula sees. "loo" leaves every row out
+        in turn (closed form for the squared loss, refits from warm starts otherwise). "gkl" perturbs the data and
         estimates the log loss on new data.
     scoring : {"auto", "loss", "log_loss", "brier", "error", "soft_error"}
         What an honest score costs. "soft_error" is the error rate with a smooth passage across the boundary: it is less
@@ -160,18 +172,16 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.criterion_, scoring = self._resolve_criterion(families), self._resolve_scoring(families)
         self._records: list[dict[str, Any]] = []
         for family, costs in candidates:
-            template = clone(self.estimator).set_params(**family)
-            template._check_parameters()
-            template.classes_ = probe.classes_
-            kind = PathJudge if isinstance(template, ExpansionClassifier) else RefitJudge
-            judge = kind(self, template, scoring, costs)
+            judge = self._judge(family, costs, scoring)
             judged = list(judge.judge(data, X, y, sample_weight))
-            starts = judge.solutions or [None] * len(judged)
+            # a solution lives in the coordinates of its landmarks, which the fit of the winner draws anew
+            redrawn = len(candidates) > 1 and getattr(judge.template, "n_components", None) is not None
+            starts = [None] * len(judged) if redrawn or not judge.solutions else judge.solutions
             for (cost, score, error), start in zip(judged, starts, strict=True):
                 record = {"params": family | {"C": cost}, "score": score, "error": error, "start": start}
                 self._records.append(record)
                 if self.verbose:
-                    print(f"{record['params']}: {self.criterion_} {score:.6g} (standard error {error:.2g})")
+                    report(f"{record['params']}: {self.criterion_} {score:.6g} (standard error {error:.2g})")
         start = self._choose()
         self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_)
         expanded = judge.expansion if len(candidates) == 1 else None
@@ -183,6 +193,32 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
         return self
+
+    def _judge(self, family: dict[str, Any], costs: Any, scoring: str) -> PathJudge | RefitJudge:
+        """Who judges the candidates of a family."""
+        template = clone(self.estimator).set_params(**family)
+        template._check_parameters()
+        template.classes_ = self.classes_
+        path = isinstance(template, ExpansionClassifier)
+        if scoring in ("log_loss", "brier") or self.criterion_ == "gkl":
+            _require_probabilities(template)
+            if path and type(template)._probability is not ExpansionClassifier._probability:
+                path = False
+                if self.criterion_ in FORMULAS:
+                    raise ValueError(
+                        f"scoring={scoring!r} of {type(template).__name__} needs the probabilities of refits, which "
+                        f"criterion={self.criterion_!r} does not make; use criterion='cv'."
+                    )
+        options = Judging(
+            self.criterion_,
+            scoring,
+            cv=self.cv,
+            seed=0 if self.random_state is None else self.random_state,
+            n_draws=self.n_draws,
+            tau=self.tau,
+            perturbation=self.perturbation,
+        )
+        return (PathJudge if path else RefitJudge)(options, template, self.classes_, costs)
 
     def predict(self, X: Any) -> np.ndarray:
         """The labels of the best classifier."""
@@ -255,10 +291,10 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _resolve_criterion(self, families: list[dict[str, Any]]) -> str:
         templates = [clone(self.estimator).set_params(**family) for family in families]
         paths = [t for t in templates if isinstance(t, ExpansionClassifier)]
-        bent = all(t._loss().smooth for t in paths) and len(paths) == len(templates)
+        known = all(has_influences(t._loss()) for t in paths) and len(paths) == len(templates)
         if self.criterion == "auto":
-            return "alo" if bent else "cv"
-        if self.criterion in ("alo", *FORMULAS) and not bent:
+            return "alo" if known and all(t._loss().smooth and t._loss().convex for t in paths) else "cv"
+        if self.criterion in FORMULAS and not known:
             raise ValueError(
                 f"criterion={self.criterion!r} needs a smooth loss, whose influences are known; "
                 "use 'cv', 'holdout', 'loo' or 'gkl'."

@@ -1,8 +1,8 @@
 """How good is a fit, without a test set?"""
 
-from softmargin.tuning._criteria import Fitted, aic, alo, alo_scores, bic, egacv, gacv
-from softmargin.tuning._gkl import Perturbation, gkl_criterion, perturb
+from softmargin.tuning._gkl import LabelledRows, Perturbation, gkl_criterion, perturb
 from softmargin.tuning._influence import influence
+from softmargin.tuning._judges import Judging, PathJudge, RefitJudge, has_influences
 from softmargin.tuning._left_out_scores import (
     auto_costs,
     fitted_path,
@@ -13,12 +13,23 @@ from softmargin.tuning._left_out_scores import (
 )
 from softmargin.tuning._robust_grid import SIGMAS, robust_grid
 from softmargin.tuning._scoring import SCORINGS, proba_costs, row_costs, soft_errors
+from softmargin.tuning.criteria import FORMULAS, Fitted, alo_scores
+from softmargin.tuning.criteria.aic import aic
+from softmargin.tuning.criteria.alo import alo
+from softmargin.tuning.criteria.bic import bic
+from softmargin.tuning.criteria.egacv import egacv
+from softmargin.tuning.criteria.gacv import gacv
 
 __all__ = [
+    "FORMULAS",
     "SCORINGS",
     "SIGMAS",
     "Fitted",
+    "Judging",
+    "LabelledRows",
+    "PathJudge",
     "Perturbation",
+    "RefitJudge",
     "aic",
     "alo",
     "alo_scores",
@@ -28,6 +39,7 @@ __all__ = [
     "fitted_path",
     "gacv",
     "gkl_criterion",
+    "has_influences",
     "influence",
     "influence_scores",
     "left_out_scores",

@@ -9,8 +9,9 @@ its label by a draw from ``Bernoulli(q_i)``, ``q_i = p0(X*_i)`` an initial estim
     D = mean over draws of Delta(p0, p*; X) - Delta(p0, p*; X*),   Delta(p, q) = -mean(p log q + (1 - p) log(1 - q))
 
 Subtracting ``logit q`` changes no expectation and removes variance (``control``). Using the known mean needs no
-nested draws. ``perturb="pairs"`` lets a resampled row carry its own label, the version that tracks the truth best;
-``"literal"`` keeps the label of the row it replaces, as printed in the paper.
+nested draws. A row of weight two is drawn twice as often and counts twice in every mean. ``perturb="pairs"`` lets a
+resampled row carry its own label, the version that tracks the truth best; ``"literal"`` keeps the label of the row it
+replaces, as printed in the paper.
 """
 
 from __future__ import annotations
@@ -24,9 +25,24 @@ from numpy.typing import NDArray
 
 from softmargin.probability import comparative_gkl
 
-__all__ = ["Perturbation", "gkl_criterion", "perturb"]
+__all__ = ["LabelledRows", "Perturbation", "gkl_criterion", "perturb"]
 
 Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Training labels in {0, 1}, the initial estimate of their probabilities and how many rows each stands for."""
+
+    labels: Array
+    initial: Array
+    weight: Array | None = None
+
+    @property
+    def share(self) -> Array:
+        """The weights, adding up to one."""
+        n = len(self.labels)
+        return np.full(n, 1 / n) if self.weight is None else self.weight / self.weight.sum()
 
 
 @dataclass(frozen=True)
@@ -40,9 +56,9 @@ class Perturbation:
 
 
 def perturb(
-    labels: Array, initial: Array, *, n_draws: int, tau: float = 0.5, kind: str = "pairs", random_state: Any = None
+    rows: LabelledRows, *, n_draws: int, tau: float = 0.5, kind: str = "pairs", random_state: Any = None
 ) -> list[Perturbation]:
-    """``n_draws`` perturbed data sets for labels in {0, 1} and an initial probability estimate of each row."""
+    """``n_draws`` perturbed data sets; a place keeps its weight, whichever row it is given."""
     if not 0 < tau <= 1:
         raise ValueError(f"tau must lie in (0, 1]; got {tau!r}.")
     if kind not in ("pairs", "literal"):
@@ -50,14 +66,15 @@ def perturb(
     if n_draws < 1:
         raise ValueError(f"n_draws must be at least 1; got {n_draws!r}.")
     rng = np.random.default_rng(random_state)
-    n = len(labels)
+    labels, n = rows.labels, len(rows.labels)
     draws = []
     for _ in range(n_draws):
-        rows = np.where(rng.random(n) < tau, rng.integers(n, size=n), np.arange(n))
-        own = labels[rows] if kind == "pairs" else labels
-        q = initial[rows]
+        fresh = rng.integers(n, size=n) if rows.weight is None else rng.choice(n, size=n, p=rows.share)
+        taken = np.where(rng.random(n) < tau, fresh, np.arange(n))
+        own = labels[taken] if kind == "pairs" else labels
+        q = rows.initial[taken]
         drawn = np.where(rng.random(n) < tau, rng.random(n) < q, own).astype(float)
-        draws.append(Perturbation(rows, drawn, (1 - tau) * own + tau * q, variance_ratio(own, q, tau)))
+        draws.append(Perturbation(taken, drawn, (1 - tau) * own + tau * q, variance_ratio(own, q, tau)))
     return draws
 
 
@@ -67,9 +84,8 @@ def variance_ratio(labels: Array, q: Array, tau: float) -> Array:
 
 
 def gkl_criterion(
-    labels: Array,
+    rows: LabelledRows,
     fitted: Array,
-    initial: Array,
     draws: list[Perturbation],
     refit: Callable[[Perturbation], Array],
     *,
@@ -77,19 +93,19 @@ def gkl_criterion(
 ) -> tuple[float, float]:
     """The estimated log loss on new data and its standard error over draws.
 
-    ``fitted`` is the estimate being judged and ``initial`` the common ``p0``, both at the training rows; ``refit``
-    returns the estimate of a perturbed data set at the training rows.
+    ``fitted`` is the estimate being judged at the training rows; ``refit`` returns the estimate of a perturbed data
+    set at the training rows.
     """
-    penalties = []
+    penalties, share = [], rows.share
     for draw in draws:
         p = refit(draw)
-        moved, q = p[draw.rows], initial[draw.rows]
+        moved, q = p[draw.rows], rows.initial[draw.rows]
         centre = _logit(q) if control else 0.0
         covariance = (draw.labels - draw.mean) * (_logit(moved) - centre) / draw.variance_ratio
-        drift = comparative_gkl(initial, p) - comparative_gkl(q, moved)
-        penalties.append(float(covariance.mean()) + drift)
+        drift = comparative_gkl(rows.initial, p, share) - comparative_gkl(q, moved, share)
+        penalties.append(float(share @ covariance) + drift)
     spread = float(np.std(penalties, ddof=1)) / np.sqrt(len(penalties)) if len(penalties) > 1 else np.nan
-    return comparative_gkl(labels, fitted) + float(np.mean(penalties)), spread
+    return comparative_gkl(rows.labels, fitted, share) + float(np.mean(penalties)), spread
 
 
 def _logit(p: Array) -> Array:

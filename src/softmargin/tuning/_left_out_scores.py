@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from softmargin.problem import Problem
 from softmargin.solvers import Solution
-from softmargin.tuning._criteria import Fitted, alo_scores
 from softmargin.tuning._gkl import Perturbation
 from softmargin.tuning._influence import KernelInfluence, influence
+from softmargin.tuning.criteria import Fitted, alo_scores
 
 __all__ = [
     "auto_costs",
@@ -120,8 +120,12 @@ def left_out_scores(
     return scores
 
 
-def path_probabilities(problem: Problem, costs: Array, solve: Solve, draw: Perturbation | None = None) -> Array:
+def path_probabilities(
+    problem: Problem, costs: Array, solve: Solve, draw: Perturbation | None = None, count: Array | None = None
+) -> Array:
     """P(y = +1) of the training rows along a path, fitted to them or to a perturbed version of them.
+
+    ``count`` says how many rows each place stands for; a row put there brings its class weight, not its count.
 
     Probabilities stay ``1/(2n)`` away from 0 and 1, so their log loss is finite; a perturbed set of one class gives
     that bound everywhere.
@@ -136,7 +140,7 @@ def path_probabilities(problem: Problem, costs: Array, solve: Solve, draw: Pertu
             problem,
             expansion=problem.expansion.take(draw.rows),
             y=2 * draw.labels - 1,
-            weights=problem.weights[draw.rows],
+            weights=problem.weights[draw.rows] if count is None else (problem.weights / count)[draw.rows] * count,
         )
     found = [
         problem.loss.probability(np.asarray(seen @ solution.coef, dtype=float).ravel() + solution.intercept)

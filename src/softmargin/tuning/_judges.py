@@ -1,63 +1,76 @@
 """How ``TunedClassifier`` judges one family of candidates that differ in ``C`` alone.
 
-``PathJudge`` takes classifiers that are one problem (P): a warm-started path, honest scores, no cold refit.
-``RefitJudge`` takes any other softmargin classifier and refits it on each fold or perturbed data set.
+``PathJudge`` takes classifiers that are one problem (P): a warm-started path, honest scores, no cold refit. It asks the
+classifier for the problem its parameters make of the data and for its solver, and nothing else.
+``RefitJudge`` takes any other classifier, and those whose probabilities are more than their loss's link, and refits it
+on each fold or perturbed data set.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import LeaveOneOut, StratifiedShuffleSplit, check_cv
 from sklearn.utils.metaestimators import _safe_split
 
-from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.expansions import Kernel
-from softmargin.tuning import (
-    Perturbation,
-    aic,
+from softmargin.losses import Loss
+from softmargin.tuning._gkl import LabelledRows, Perturbation, gkl_criterion, perturb
+from softmargin.tuning._left_out_scores import (
     auto_costs,
-    bic,
-    egacv,
     fitted_path,
-    gacv,
-    gkl_criterion,
     influence_scores,
     left_out_scores,
     path_probabilities,
-    perturb,
-    proba_costs,
-    row_costs,
-    soft_errors,
 )
+from softmargin.tuning._scoring import proba_costs, row_costs, soft_errors
+from softmargin.tuning.criteria import FORMULAS
 
-__all__ = ["FORMULAS", "PathJudge", "RefitJudge"]
-
-FORMULAS = {"gacv": gacv, "egacv": egacv, "aic": aic, "bic": bic}
+__all__ = ["Judging", "PathJudge", "RefitJudge", "has_influences"]
 
 _DEFAULT_COSTS = 30
 _REFIT_COSTS = (1e-3, 1e3, 13)
 
 
+def has_influences(loss: Loss) -> bool:
+    """Whether one Newton step tells what leaving a row out would do: no row rests on a corner.
+
+    Rows gather where the slope jumps upwards; none stays where it jumps downwards, as at the cap of a truncated loss.
+    """
+    return loss.smooth or all(kink.jump < 0 for kink in loss.kinks)
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How candidates are judged: criterion and scoring as resolved, the folds, and the draws of the perturbations."""
+
+    criterion: str
+    scoring: str
+    cv: Any = 5
+    seed: Any = 0
+    n_draws: int = 25
+    tau: float = 0.5
+    perturbation: str = "pairs"
+
+
 class _Judge:
     """What both judges share: the folds, the costs and the summary of honest rows."""
 
-    def __init__(self, options: Any, template: Any, scoring: str, chosen: Any) -> None:
-        self.options, self.template, self.scoring, self.chosen = options, template, scoring, chosen
-        self.criterion, self.classes = options.criterion_, options.classes_
+    def __init__(self, options: Judging, template: Any, classes: np.ndarray, chosen: Any) -> None:
+        self.options, self.template, self.classes, self.chosen = options, template, classes, chosen
+        self.criterion, self.scoring = options.criterion, options.scoring
         self.solutions: list[Any] = []  # of all rows, one per cost, where the criterion came by them
         self.expansion: Any = None  # of all rows, where the family has one
 
-    def judge(self, data: TrainingSet, X: Any, y: Any, weight: Any) -> Iterator[tuple[float, float, float]]:
+    def judge(self, data: Any, X: Any, y: Any, weight: Any) -> Iterator[tuple[float, float, float]]:
         """``C``, criterion and standard error of every candidate."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the winner is refitted and warns for itself
+            warnings.simplefilter("ignore", UserWarning)  # the winner is refitted and warns for itself
             costs, values, errors = self._judge(data, X, y, weight)
         yield from zip(map(float, costs), map(float, values), map(float, errors), strict=True)
 
@@ -78,38 +91,33 @@ class _Judge:
             return list(LeaveOneOut().split(blank))
         if self.criterion == "holdout":
             share = 1 / cv if isinstance(cv, int) else 0.2
-            return list(StratifiedShuffleSplit(1, test_size=share, random_state=self._seed()).split(blank, codes))
+            return list(StratifiedShuffleSplit(1, test_size=share, random_state=self.options.seed).split(blank, codes))
         if isinstance(cv, int):
             smallest = int(np.bincount(codes).min())
             if smallest < 2:
                 raise ValueError("a class has one sample only, so no fold can hold it out; use criterion='alo'.")
             cv = check_cv(min(cv, smallest), codes, classifier=True)
-            cv.shuffle, cv.random_state = True, self._seed()
+            cv.shuffle, cv.random_state = True, self.options.seed
         return list(check_cv(cv, codes, classifier=True).split(blank, codes))
 
-    def _seed(self) -> Any:
-        return 0 if self.options.random_state is None else self.options.random_state
-
-    def _perturb(self, labels: np.ndarray, initial: np.ndarray) -> list[Perturbation]:
+    def _perturb(self, rows: LabelledRows) -> list[Perturbation]:
         if len(self.classes) > 2:
             raise ValueError("criterion='gkl' is for two classes; use 'alo' or 'cv'.")
         options = self.options
         return perturb(
-            labels,
-            initial,
+            rows,
             n_draws=options.n_draws,
             tau=options.tau,
             kind=options.perturbation,
-            random_state=self._seed(),
+            random_state=self.options.seed,
         )
 
     @staticmethod
-    def _gkl(labels: np.ndarray, whole: np.ndarray, initial: np.ndarray, draws: list[Any], moved: list[Any]) -> Any:
+    def _gkl(rows: LabelledRows, whole: np.ndarray, draws: list[Any], moved: list[Any]) -> Any:
         """Criterion and error of each cost from the fits of every draw, common random numbers across costs."""
         place = {id(draw): k for k, draw in enumerate(draws)}
         judged = [
-            gkl_criterion(labels, p, initial, draws, lambda draw, c=c: moved[place[id(draw)]][c])
-            for c, p in enumerate(whole)
+            gkl_criterion(rows, p, draws, lambda draw, c=c: moved[place[id(draw)]][c]) for c, p in enumerate(whole)
         ]
         return np.array(judged).T
 
@@ -125,7 +133,7 @@ class _Judge:
 class PathJudge(_Judge):
     """One problem (P) along its path."""
 
-    def _judge(self, data: TrainingSet, X: Any, y: Any, weight: Any) -> Any:
+    def _judge(self, data: Any, X: Any, y: Any, weight: Any) -> Any:
         template = clone(self.template).set_params(C=1.0)
         template.classes_ = self.classes
         # candidates are fitted with their own class weights and judged with those of the classifier given
@@ -135,12 +143,12 @@ class PathJudge(_Judge):
         problems = [template._problem(fitted, data.signs(code)) for code in codes]
         costs = self._costs(lambda n: auto_costs(problems[0], n or _DEFAULT_COSTS))
         solve = self._recorded(template._solve, problems)
-        if self.criterion in FORMULAS:
+        if self.criterion in FORMULAS and self.criterion != "alo":
             formula = FORMULAS[self.criterion]
             values = [[formula(fit) for fit in fitted_path(problem, costs, solve, data.counts)] for problem in problems]
             return costs, np.sum(values, axis=0), np.full(len(costs), np.nan)
         if self.criterion == "gkl":
-            return costs, *self._judge_gkl(problems[0], costs, solve)
+            return costs, *self._judge_gkl(problems[0], costs, solve, data.counts)
         columns = [self._honest(problem, costs, solve, data) for problem in problems]
         scores = columns[0] if len(columns) == 1 else np.stack(columns, axis=-1)
         rows = np.array([self._rows(problems[0].loss, data, one) for one in scores])
@@ -160,31 +168,35 @@ class PathJudge(_Judge):
 
         return remember
 
-    def _honest(self, problem: Any, costs: np.ndarray, solve: Any, data: TrainingSet) -> np.ndarray:
+    def _honest(self, problem: Any, costs: np.ndarray, solve: Any, data: Any) -> np.ndarray:
         closed_form = self.criterion == "loo" and problem.loss.name == "least_squares"
         if self.criterion == "alo" or closed_form:
             return influence_scores(problem, costs, solve, data.counts)
         return left_out_scores(problem, costs, solve, self._folds(data.codes))
 
-    def _rows(self, loss: Any, data: TrainingSet, scores: np.ndarray) -> np.ndarray:
+    def _rows(self, loss: Any, data: Any, scores: np.ndarray) -> np.ndarray:
         seen = np.isfinite(scores if scores.ndim == 1 else scores[:, 0])
         rows = np.full(len(seen), np.nan)
         rows[seen] = row_costs(self.scoring, loss, data.codes[seen], scores[seen], data.weight[seen])
         return rows
 
-    def _judge_gkl(self, problem: Any, costs: np.ndarray, solve: Any) -> Any:
-        labels = (problem.y + 1) / 2
+    def _judge_gkl(self, problem: Any, costs: np.ndarray, solve: Any, count: np.ndarray) -> Any:
         whole = path_probabilities(problem, costs, solve)
-        initial = whole[len(costs) // 2]
-        draws = self._perturb(labels, initial)
-        moved = [path_probabilities(problem, costs, solve, draw) for draw in draws]
-        return self._gkl(labels, whole, initial, draws, moved)
+        rows = LabelledRows((problem.y + 1) / 2, whole[len(costs) // 2], _unequal(count))
+        draws = self._perturb(rows)
+        moved = [path_probabilities(problem, costs, solve, draw, count) for draw in draws]
+        return self._gkl(rows, whole, draws, moved)
+
+
+def _unequal(weight: np.ndarray) -> np.ndarray | None:
+    """The weights, None where they are all equal."""
+    return None if np.ptp(weight) == 0 else weight
 
 
 class RefitJudge(_Judge):
     """Any other classifier, refitted for every candidate."""
 
-    def _judge(self, data: TrainingSet, X: Any, y: Any, weight: Any) -> Any:
+    def _judge(self, data: Any, X: Any, y: Any, weight: Any) -> Any:
         costs = self._costs(lambda n: np.geomspace(*_REFIT_COSTS[:2], n or _REFIT_COSTS[2]))
         y = np.asarray(y)
         if self.criterion == "gkl":
@@ -212,35 +224,44 @@ class RefitJudge(_Judge):
             return (fit.predict(X) != self.classes[codes]).astype(float)
         return proba_costs(self.scoring, codes, fit.predict_proba(X))
 
-    def _judge_gkl(self, costs: np.ndarray, data: TrainingSet, X: Any, y: np.ndarray) -> Any:
-        codes, n = np.searchsorted(self.classes, y), len(y)
-        along = self._refits if self._bracketing() is None else self._bracketing_paths(data)
+    def _judge_gkl(self, costs: np.ndarray, data: Any, X: Any, y: np.ndarray) -> Any:
+        # rows of zero weight are no rows: data holds the others
+        X, y = _safe_split(self.template, X, y, data.rows)
+        codes, n, weight = data.codes, len(data.codes), _unequal(data.counts)
+        exact = self._bracketing() is not None and weight is None
+        along = self._bracketing_paths(data) if exact else self._refits(X, y, weight)
 
         def probabilities(rows: np.ndarray, drawn: np.ndarray) -> np.ndarray:
             if drawn.min() == drawn.max():
                 found = np.full((len(costs), n), float(drawn[0]))
             else:
-                found = along(X, y, rows, drawn.astype(int), costs)
+                found = along(rows, drawn.astype(int), costs)
             return np.clip(found, 0.5 / n, 1 - 0.5 / n)
 
         whole = probabilities(np.arange(n), codes)
-        initial = whole[len(costs) // 2]
-        draws = self._perturb(codes.astype(float), initial)
+        given = LabelledRows(codes.astype(float), whole[len(costs) // 2], weight)
+        draws = self._perturb(given)
         moved = [probabilities(draw.rows, draw.labels) for draw in draws]
-        return self._gkl(codes.astype(float), whole, initial, draws, moved)
+        return self._gkl(given, whole, draws, moved)
 
-    def _refits(self, X: Any, y: np.ndarray, rows: np.ndarray, codes: np.ndarray, costs: np.ndarray) -> np.ndarray:
-        part, _ = _safe_split(self.template, X, y, rows)
-        every, _ = _safe_split(self.template, X, y, np.arange(len(y)), rows)
-        fits = [clone(self.template).set_params(C=cost).fit(part, self.classes[codes]) for cost in costs]
-        return np.array([fit.predict_proba(every)[:, 1] for fit in fits])
+    def _refits(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
+        """P(code 1) of all rows for every C, fitted to some of them; a place keeps its weight."""
+        given = {} if weight is None else {"sample_weight": weight}
+
+        def along(rows: np.ndarray, codes: np.ndarray, costs: np.ndarray) -> np.ndarray:
+            part, _ = _safe_split(self.template, X, y, rows)
+            every, _ = _safe_split(self.template, X, y, np.arange(len(y)), rows)
+            fits = [clone(self.template).set_params(C=cost).fit(part, self.classes[codes], **given) for cost in costs]
+            return np.array([fit.predict_proba(every)[:, 1] for fit in fits])
+
+        return along
 
     def _bracketing(self) -> Any:
         """The exact-path route of a bracketed classifier, where it has one."""
         plain = getattr(self.template, "method", None) == "svm" and getattr(self.template, "n_components", 1) is None
         return getattr(self.template, "_probabilities_along", None) if plain else None
 
-    def _bracketing_paths(self, data: TrainingSet) -> Any:
+    def _bracketing_paths(self, data: Any) -> Any:
         kernel = self.template._kernel(data) or Kernel("linear")
         K, along = np.asarray(kernel(data.X, data.X), dtype=float), self._bracketing()
-        return lambda X, y, rows, codes, costs: along(K, codes, rows, costs)
+        return lambda rows, codes, costs: along(K, codes, rows, costs)
