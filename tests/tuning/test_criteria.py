@@ -154,3 +154,11 @@ def test_single_precision_influences_agree_with_double_where_they_are_allowed(mo
     exact = KernelInfluence(1e4 * K, curvature, 1.0, True).diagonal()  # too ill-conditioned: double again
     monkeypatch.undo()
     np.testing.assert_array_equal(KernelInfluence(1e4 * K, curvature, 1.0, True).diagonal(), exact)
+
+
+def test_influences_of_a_matrix_that_rounding_makes_indefinite_are_finite():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 1))
+    K = 1e9 * (x @ x.T + 1e-18 * rng.normal(size=(40, 40)))
+    diagonal = KernelInfluence((K + K.T) / 2, np.ones(40), 1e-9, True).diagonal()
+    assert np.all(np.isfinite(diagonal))

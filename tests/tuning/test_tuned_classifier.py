@@ -22,7 +22,10 @@ from softmargin import (
     datasets,
     losses,
 )
-from softmargin.tuning import robust_grid, soft_errors
+from softmargin.expansions import DenseFeatures
+from softmargin.penalties import ElasticNet
+from softmargin.problem import Problem
+from softmargin.tuning import auto_costs, robust_grid, soft_errors
 
 
 @parametrize_with_checks(
@@ -326,3 +329,14 @@ def test_redrawn_landmarks_are_fitted_from_the_start(seed):
     model = MarginClassifier(kernel="rbf", n_components=12, random_state=None)
     tuned = TunedClassifier(model, grid={"gamma": [0.1, 1.0], "C": [0.1, 1.0]}).fit(X, y)
     assert tuned.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+def test_automatic_costs_follow_the_unit_of_the_weights(data, unit, l1_ratio):
+    X, y = data[0][:, :3], np.where(data[1] == "yes", 1.0, -1.0)
+    costs = [
+        auto_costs(Problem(losses.Logistic(), DenseFeatures(X), y, w * np.ones(120), ElasticNet(l1_ratio)), 5)
+        for w in (1.0, unit)
+    ]
+    np.testing.assert_allclose(costs[0], costs[1] * unit, rtol=1e-9)

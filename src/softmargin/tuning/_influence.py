@@ -55,6 +55,19 @@ def influence(
     return _feature_influence(features, curvature, ridge, fit_intercept)
 
 
+def _cholesky(A: Array) -> Array:
+    """The lower factor of a matrix that is positive definite but for rounding, which a shift of its size mends."""
+    for shift in (0.0, 1e-15, 1e-13, 1e-11):
+        try:
+            return linalg.cholesky(A + np.diag(shift * np.diagonal(A)) if shift else A, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+    raise ValueError(
+        "the curvature of a candidate is not positive definite to working precision, so its influences are unknown; "
+        "scale the features, lower C, or use criterion='cv'."
+    )
+
+
 def _feature_influence(features: Any, curvature: Array, ridge: float, fit_intercept: bool) -> Array:
     n, p = features.shape
     first = int(fit_intercept)
@@ -64,7 +77,7 @@ def _feature_influence(features: Any, curvature: Array, ridge: float, fit_interc
     if fit_intercept:
         hessian[0, 0] = curvature.sum()
         hessian[0, 1:] = hessian[1:, 0] = features.transpose(curvature)
-    M = linalg.cho_solve(linalg.cho_factor(hessian), np.eye(p + first))
+    M = linalg.cho_solve((_cholesky(hessian), True), np.eye(p + first))
     diagonal = np.empty(n)
     for rows in row_blocks(n, 8 * p):
         X = features.rows(rows)
@@ -86,7 +99,7 @@ class KernelInfluence:
         A = np.multiply(A, self.root, dtype=np.float64)
         A *= self.root[:, None]
         A[np.diag_indices_from(A)] += ridge
-        self.factor = linalg.cholesky(A.T, lower=True, overwrite_a=True, check_finite=False)
+        self.factor = _cholesky(A.T)
         self.ones = linalg.solve_triangular(self.factor, self.root, lower=True, check_finite=False)
 
     def fit(self, target: Array) -> tuple[Array, float]:

@@ -45,14 +45,16 @@ def auto_costs(problem: Problem, n_costs: int) -> Array:
     trusting = problem.loss.majorize(np.array([1e3]))
     pull = float(trusting.weights[0] * trusting.loss.slope(0.0))
     charge = float(problem.loss.value(0.0) / (trusting.weights[0] * trusting.loss.value(0.0)))
-    slope = problem.weights * (pull * charge) * problem.y
-    slope = slope - problem.weights * slope.sum() / problem.weights.sum() if problem.fit_intercept else slope
+    heaviest = float(problem.weights.max())  # weights of any unit: their products must neither over- nor underflow
+    weights = problem.weights / heaviest
+    slope = weights * (pull * charge) * problem.y
+    slope = slope - weights * slope.sum() / weights.sum() if problem.fit_intercept else slope
     gradient = problem.expansion.transpose(slope)
     if problem.penalty.l1_ratio > 0:
-        lowest = problem.penalty.l1_ratio / max(float(np.abs(gradient).max(initial=0.0)), 1e-300)
+        lowest = problem.penalty.l1_ratio / max(float(np.abs(gradient).max(initial=0.0)), 1e-300) / heaviest
         return np.geomspace(lowest, lowest * _FIRM, n_costs)
     scores = problem.expansion.apply(slope if problem.expansion.is_kernel else gradient)
-    lowest = _FAINT / max(float(np.abs(scores).max(initial=0.0)), 1e-300)
+    lowest = _FAINT / max(float(np.abs(scores).max(initial=0.0)), 1e-300) / heaviest
     return np.geomspace(lowest, lowest * _FIRM * 100, n_costs)
 
 
