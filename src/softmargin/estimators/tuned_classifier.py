@@ -202,8 +202,9 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         path = isinstance(template, ExpansionClassifier)
         if scoring in ("log_loss", "brier") or self.criterion_ == "gkl":
             _require_probabilities(template)
-            if path and type(template)._probability is not ExpansionClassifier._probability:
-                path = False
+            own = type(template)._probability is not getattr(ExpansionClassifier, "_probability", None)
+            if path and own and getattr(template, "probability", None) not in ("auto", "link"):
+                path = False  # the probabilities are not those of the loss's link
                 if self.criterion_ in FORMULAS:
                     raise ValueError(
                         f"scoring={scoring!r} of {type(template).__name__} needs the probabilities of refits, which "
