@@ -13,7 +13,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from softmargin import datasets, inference, losses, paths, penalties, plots, probability, tuning
+    from softmargin import datasets, inference, losses, paths, penalties, plots, probability, report, tuning
     from softmargin.estimators.auto_classifier import AutoClassifier
     from softmargin.estimators.balancing_svc import BalancingSVC
     from softmargin.estimators.coherence import CoherenceClassifier
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from softmargin.inference import audit_labels
     from softmargin.solvers import SeparableWarning
 
-_MODULES = ("datasets", "inference", "losses", "paths", "penalties", "plots", "probability", "tuning")
+_MODULES = ("datasets", "inference", "losses", "paths", "penalties", "plots", "probability", "report", "tuning")
 _EXPORTS: dict[str, str] = {
     "AutoClassifier": "softmargin.estimators.auto_classifier",
     "BalancingSVC": "softmargin.estimators.balancing_svc",

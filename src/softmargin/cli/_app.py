@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -59,3 +61,139 @@ def demo(
     failed = run(chosen, output, console)
     if failed:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Whatever was wrong with the input is one line on standard error, and exit code 2."""
+    from softmargin.cli._read import BadInput
+
+    try:
+        yield
+    except (BadInput, ValueError) as error:
+        typer.echo(f"softmargin: {str(error).splitlines()[0]}", err=True)
+        raise typer.Exit(2) from error
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=100)
+
+
+@app.command()
+def fit(
+    data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or JSON-lines file; a folder or a pattern of them.")],
+    target: Annotated[str, typer.Option("--target", help="The column to predict.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for model, report and predictions.")] = Path(
+        "softmargin-fit"
+    ),
+    effort: Annotated[str, typer.Option(help="fast, balanced or thorough.")] = "balanced",
+    time_limit: Annotated[float | None, typer.Option(help="Seconds after which no further machine is begun.")] = None,
+    test: Annotated[str | None, typer.Option(help="A file of held-out rows, instead of a random part.")] = None,
+    test_size: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of the rows to hold out.")] = 0.2,
+    weight: Annotated[str | None, typer.Option(help="A column of sample weights.")] = None,
+    id: Annotated[str | None, typer.Option("--id", help="A column that names rows: kept, never learnt from.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the split, landmarks and folds.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers of the report as JSON.")] = False,
+) -> None:
+    """Fit the recommended classifier to a table and report what it is worth.
+
+    Example: softmargin fit titanic.csv --target survived -o titanic
+    """
+    import json
+
+    from softmargin.cli._fit import FitOptions, fit_file
+
+    console = _console()
+    options = FitOptions(data, target, output, effort, time_limit, test, test_size, weight, id, tuple(drop or ()), seed)
+    with _in_one_line():
+        numbers = fit_file(options, lambda line: None if as_json else console.print(line, style="dim", markup=False))
+    if as_json:
+        typer.echo(json.dumps(numbers))
+        return
+    _print_scores(console, numbers)
+    console.print(f"written to {output}: model.softmargin, report.html, report.json, predictions.parquet, suspects.csv")
+
+
+def _print_scores(console: Console, numbers: dict[str, Any]) -> None:
+    from rich.table import Table as Shown
+
+    shown = Shown("held-out rows", "log loss", "error", "AUC")
+    for name, scores in numbers["scores"].items():
+        cells = (
+            f"{scores[key]['estimate']:.3f} ({scores[key]['low']:.3f} - {scores[key]['high']:.3f})"
+            for key in ("log_loss", "error", "auc")
+        )
+        shown.add_row(name, *cells)
+    console.print(shown)
+
+
+@app.command()
+def predict(
+    model: Annotated[str, typer.Argument(help="A file written by 'softmargin fit' or softmargin.save.")],
+    data: Annotated[str, typer.Argument(help="The rows: a file, a folder or a pattern.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="CSV, Parquet or JSON lines, by its ending.")] = Path(
+        "predictions.csv"
+    ),
+    id: Annotated[str | None, typer.Option("--id", help="A column to copy to the output.")] = None,
+) -> None:
+    """Write label and class probabilities of every row.
+
+    Example: softmargin predict titanic/model.softmargin new.csv -o predictions.csv
+    """
+    from softmargin.cli._predict import predict_file
+
+    with _in_one_line():
+        rows = predict_file(model, data, output, id)
+    typer.echo(f"{rows} rows written to {output}")
+
+
+@app.command()
+def explain(
+    model: Annotated[str, typer.Argument(help="A file written by 'softmargin fit'.")],
+    data: Annotated[str, typer.Argument(help="The rows; others of them are what is typical.")],
+    row: Annotated[int, typer.Option(help="Which row, counted from 0.")] = 0,
+) -> None:
+    """Say which columns moved the probability of one row, and how far.
+
+    Example: softmargin explain titanic/model.softmargin titanic.csv --row 7
+    """
+    from rich.table import Table as Shown
+
+    from softmargin.cli._predict import explain_row
+
+    with _in_one_line():
+        told = explain_row(model, data, row)
+    console = _console()
+    console.print(f"row {row}: {told.attrs['label']} with probability {told.attrs['probability']:.3f}", markup=False)
+    shown = Shown("column", "value", "moves the log odds by")
+    for line in told.head(15).itertuples():
+        shown.add_row(str(line.column), str(line.value)[:40], f"{line.share:+.3f}")
+    console.print(shown)
+
+
+@app.command(name="report")
+def report_(
+    model: Annotated[str, typer.Argument(help="A model file.")],
+    data: Annotated[str, typer.Argument(help="Rows that were not used to fit, with their labels.")],
+    target: Annotated[str, typer.Option("--target", help="The column of labels.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
+) -> None:
+    """Write a report about a saved model on labelled rows.
+
+    Example: softmargin report titanic/model.softmargin late.csv --target survived -o late.html
+    """
+    from softmargin import report
+    from softmargin.cli._predict import load_model
+    from softmargin.cli._prepare import prepare
+    from softmargin.cli._read import read_table
+
+    with _in_one_line():
+        fitted, rows = load_model(model), prepare(read_table(data), target)
+        names = list(getattr(fitted, "feature_names_in_", rows.X.columns))
+        absent = [name for name in names if name not in rows.X.columns]
+        if absent:
+            raise ValueError(f"{data} lacks the column {absent[0]!r}, which the model was fitted with.")
+        report.build(fitted, rows.X[names], rows.y, output, title=f"{target} in {Path(data).name}")
+    typer.echo(f"written to {output}")

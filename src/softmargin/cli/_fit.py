@@ -1,0 +1,161 @@
+"""``softmargin fit``: a file and the name of its target in, a model, a report and predictions out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import OrdinalEncoder
+
+import softmargin
+from softmargin import report
+from softmargin.cli._prepare import Prepared, prepare
+from softmargin.cli._read import BadInput, read_table
+from softmargin.cli._write import write_frame, write_json
+
+__all__ = ["FitOptions", "fit_file"]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """The words of the command."""
+
+    data: str
+    target: str
+    output: Path
+    effort: str = "balanced"
+    time_limit: float | None = None
+    test: str | None = None
+    test_size: float = 0.2
+    weight: str | None = None
+    id: str | None = None
+    drop: tuple[str, ...] = ()
+    seed: int = 0
+
+
+def fit_file(options: FitOptions, say: Any) -> dict[str, Any]:
+    """Read, split, fit, judge on the held-out rows and write everything; the numbers of the report."""
+    started = time.perf_counter()
+    train, test = _rows(options, say)
+    for note in train.notes:
+        say(note)
+    say(f"fitting {len(train.y)} rows, holding out {len(test.y)}")
+    model = softmargin.AutoClassifier(
+        effort=options.effort, time_limit=options.time_limit, random_state=options.seed, verbose=0
+    ).fit(train.X, train.y, sample_weight=train.weight)
+    say(f"judging {', '.join(model.mixture_)}")
+    options.output.mkdir(parents=True, exist_ok=True)
+    numbers = report.build(
+        model,
+        test.X,
+        test.y,
+        options.output / "report.html",
+        title=f"{options.target} in {Path(options.data).name}",
+        about=_about(options, started, len(train.y)),
+        baselines=_baselines(train, test, model.classes_),
+        random_state=options.seed,
+    )
+    softmargin.save(model, options.output / "model.softmargin")
+    write_json(options.output / "report.json", numbers)
+    write_frame(options.output / "predictions.parquet", _predictions(model, test, options))
+    write_frame(options.output / "suspects.csv", _suspects(numbers, test))
+    return numbers
+
+
+def _rows(options: FitOptions, say: Any) -> tuple[Prepared, Prepared]:
+    words = {"weight": options.weight, "id": options.id, "drop": options.drop}
+    frame = read_table(options.data)
+    say(f"{options.data}: {len(frame)} rows, {frame.shape[1]} columns")
+    data = prepare(frame, options.target, **words)
+    if options.test is not None:
+        test = prepare(read_table(options.test), options.target, **words)
+        absent = [str(column) for column in data.X.columns if column not in test.X.columns]
+        if absent:
+            raise BadInput(f"--test {options.test!r} lacks the column {absent[0]!r}.")
+        strange = np.setdiff1d(test.y, data.y)
+        if len(strange):
+            raise BadInput(f"--test {options.test!r} has the class {strange[0]!r}, which the data have not.")
+        test.X = test.X[list(data.X.columns)]
+        return data, test
+    counts = np.unique(data.y, return_counts=True)[1]
+    held = max(int(round(options.test_size * len(data.y))), len(counts))
+    if held >= len(data.y) - len(counts):
+        raise BadInput(f"{len(data.y)} rows are too few to hold out {options.test_size:.0%}; lower --test-size.")
+    rows = train_test_split(
+        np.arange(len(data.y)), test_size=held, stratify=data.y if counts.min() > 1 else None, random_state=options.seed
+    )
+    return data.take(np.sort(rows[0])), data.take(np.sort(rows[1]))
+
+
+class _Ordinal(TransformerMixin, BaseEstimator):
+    """Categories as codes for the boosting baseline."""
+
+    def fit(self, X: Any, y: Any = None) -> _Ordinal:
+        self.names_ = [c for c in X.columns if X[c].dtype.kind not in "iufb"]
+        self.encoder_ = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+        if self.names_:
+            self.encoder_.fit(X[self.names_].astype(str))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        X = X.copy()
+        if self.names_:
+            X[self.names_] = self.encoder_.transform(X[self.names_].astype(str))
+        return X.to_numpy(dtype=np.float64)
+
+
+def _baselines(train: Prepared, test: Prepared, classes: np.ndarray) -> dict[str, np.ndarray]:
+    """Probabilities of the held-out rows by always-the-same, logistic regression and boosting."""
+    shares = np.array([(train.y == label).mean() for label in classes])
+    codes = _Ordinal().fit(train.X)
+    boosted = HistGradientBoostingClassifier(random_state=0).fit(codes.transform(train.X), train.y)
+    filled = np.nan_to_num(codes.transform(train.X)), np.nan_to_num(codes.transform(test.X))
+    spread = filled[0].std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    centre = filled[0].mean(axis=0)
+    logistic = LogisticRegression(max_iter=1000).fit((filled[0] - centre) / scale, train.y)
+    return {
+        "class shares": np.tile(shares, (len(test.y), 1)),
+        "logistic regression": logistic.predict_proba((filled[1] - centre) / scale),
+        "gradient boosting": boosted.predict_proba(codes.transform(test.X)),
+    }
+
+
+def _about(options: FitOptions, started: float, rows: int) -> dict[str, Any]:
+    command = f"softmargin fit {Path(options.data).name} --target {options.target} --effort {options.effort}"
+    return {
+        "training rows": rows,
+        "effort": options.effort,
+        "seed": options.seed,
+        "seconds": round(time.perf_counter() - started, 1),
+        "command": f"{command} --seed {options.seed}",
+    }
+
+
+def _predictions(model: Any, test: Prepared, options: FitOptions) -> Any:
+    import pandas as pd
+
+    P = model.predict_proba(test.X)
+    frame = pd.DataFrame({"row": test.X.index.to_numpy()})
+    if test.id is not None:
+        frame[options.id] = test.id
+    frame[options.target] = test.y
+    frame["predicted"] = model.classes_[P.argmax(axis=1)]
+    for label, column in zip(model.classes_, P.T, strict=True):
+        frame[f"p({label})"] = column
+    return frame
+
+
+def _suspects(numbers: dict[str, Any], test: Prepared) -> Any:
+    import pandas as pd
+
+    frame = pd.DataFrame(numbers["suspects"], columns=["row", "given", "suggested", "trust", "values"])
+    frame["row"] = test.X.index.to_numpy()[frame["row"].to_numpy(dtype=int)] if len(frame) else []
+    return frame

@@ -1,0 +1,114 @@
+"""From a table and the words of a command to rows, labels and weights, with everything that was decided on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from softmargin.cli._read import BadInput
+
+__all__ = ["Prepared", "prepare"]
+
+_MOST_CLASSES = 200
+
+
+@dataclass
+class Prepared:
+    """What a fit needs, and what was noticed."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None
+    id: np.ndarray | None
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, rows: np.ndarray) -> Prepared:
+        """Some of the rows."""
+        return Prepared(
+            self.X.iloc[rows],
+            self.y[rows],
+            None if self.weight is None else self.weight[rows],
+            None if self.id is None else self.id[rows],
+            self.notes,
+        )
+
+
+def prepare(
+    frame: Any, target: str, *, weight: str | None = None, id: str | None = None, drop: Sequence[str] = ()
+) -> Prepared:
+    """Split a table into features, labels, weights and identifiers, and drop what cannot or should not be used."""
+    for name, column in (("--target", target), ("--weight", weight), ("--id", id), *(("--drop", c) for c in drop)):
+        _require_column(frame, name, column)
+    notes: list[str] = []
+    labels = frame[target]
+    known = labels.notna().to_numpy()
+    if not known.all():
+        notes.append(f"{int((~known).sum())} rows have no {target} and are left out")
+    frame, labels = frame[known].reset_index(drop=True), labels[known]
+    y = _labels(labels.to_numpy(), target)
+    weights = None if weight is None else _weights(frame[weight], weight)
+    names = None if id is None else frame[id].to_numpy()
+    X = frame.drop(columns=[c for c in {target, weight, id, *drop} if c is not None])
+    for column in _copies(X, y):
+        notes.append(f"{column} tells {target} exactly in every row: a copy, left out")
+        X = X.drop(columns=column)
+    if not X.shape[1]:
+        raise BadInput(f"no column is left besides {target}; a prediction needs at least one.")
+    return Prepared(X, y, weights, names, notes)
+
+
+def _require_column(frame: Any, option: str, column: str | None) -> None:
+    if column is None or column in frame.columns:
+        return
+    names = [str(name) for name in frame.columns]
+    near = get_close_matches(column, names, n=1)
+    hint = (
+        f"did you mean {near[0]!r}?"
+        if near
+        else f"the columns are {', '.join(names[:12])}{' ...' * (len(names) > 12)}."
+    )
+    raise BadInput(f"{option} {column!r} is no column; {hint}")
+
+
+def _labels(values: np.ndarray, target: str) -> np.ndarray:
+    if values.dtype.kind == "f" and np.all(values == np.round(values)):
+        values = values.astype(np.int64)
+    y = values.astype(str) if values.dtype.kind == "O" else values
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        raise BadInput(f"--target {target!r} has one value only ({classes[0]}); a classifier needs two.")
+    if len(classes) > _MOST_CLASSES or values.dtype.kind == "f":
+        raise BadInput(
+            f"--target {target!r} has {len(classes)} distinct values, a quantity and not a class; "
+            "give a column with few values, or cut it into classes first."
+        )
+    if counts.min() < 2:
+        rare = ", ".join(str(label) for label in classes[counts < 2][:5])
+        raise BadInput(f"--target {target!r} has classes with one row only ({rare}); merge or remove them.")
+    return y
+
+
+def _weights(column: Any, name: str) -> np.ndarray:
+    values = np.asarray(column.to_numpy(), dtype=np.float64)
+    if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+        raise BadInput(f"--weight {name!r} must be finite and nonnegative, and positive somewhere.")
+    return values
+
+
+def _copies(X: Any, y: np.ndarray) -> list[str]:
+    """Columns whose values and the classes determine each other."""
+    codes = np.unique(y, return_inverse=True)[1]
+    n_classes = codes.max() + 1
+    found = []
+    for column in X.columns:
+        values = X[column]
+        if values.isna().any() or values.nunique() != n_classes:
+            continue
+        pairs = {(value, code) for value, code in zip(values.astype(str), codes, strict=True)}
+        if len(pairs) == n_classes:
+            found.append(column)
+    return found

@@ -1,0 +1,124 @@
+"""Tables from files: CSV with its delimiter and encoding found out, Parquet, Arrow, JSON lines, folders and globs.
+
+Everything is read by pyarrow; what pyarrow cannot read is refused in one line that names the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["BadInput", "read_batches", "read_table"]
+
+_SNIFFED = 1 << 16
+_DELIMITERS = ",;\t|"
+_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson", ".gz", ".zst")
+
+
+class BadInput(ValueError):
+    """What a user gave cannot be used; the message is one line with the remedy."""
+
+
+def read_table(source: str) -> Any:
+    """The whole table as a pandas frame."""
+    import pandas as pd
+
+    parts = list(read_batches(source))
+    if not parts or not sum(len(part) for part in parts):
+        raise BadInput(f"{source} has no rows.")
+    return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+
+
+def read_batches(source: str) -> Iterator[Any]:
+    """The table of a file, a folder or a glob, a frame at a time."""
+    for path in _files(source):
+        try:
+            yield from _frames(path)
+        except BadInput:
+            raise
+        except Exception as error:  # pyarrow raises its own kinds for each format
+            reason = str(error).splitlines()[0][:200]
+            raise BadInput(f"{path} cannot be read ({reason}).") from error
+
+
+def _files(source: str) -> list[Path]:
+    path = Path(source)
+    if path.is_dir():
+        found = sorted(file for file in path.iterdir() if file.name.lower().endswith(_ENDINGS))
+    elif path.is_file():
+        found = [path]
+    else:
+        found = sorted(Path(name) for name in glob.glob(source))
+    if not found:
+        raise BadInput(f"{source} does not exist; give a file, a folder or a pattern such as 'data/*.parquet'.")
+    for file in found:
+        if file.stat().st_size == 0:
+            raise BadInput(f"{file} is empty.")
+    return found
+
+
+def _frames(path: Path) -> Iterator[Any]:
+    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    if name.endswith(".parquet"):
+        import pyarrow.parquet as pq
+
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=1 << 17):
+            yield batch.to_pandas()
+    elif name.endswith((".arrow", ".feather")):
+        import pyarrow.feather as feather
+
+        yield feather.read_table(path).to_pandas()
+    elif name.endswith((".jsonl", ".ndjson", ".json")):
+        from pyarrow import json
+
+        yield json.read_json(path).to_pandas()
+    else:
+        yield from _csv_frames(path)
+
+
+def _csv_frames(path: Path) -> Iterator[Any]:
+    from pyarrow import csv as arrow
+
+    start, encoding = _start(path)
+    if "\x00" in start:
+        raise BadInput(f"{path} is no table: it holds binary data. Give a CSV, Parquet, Arrow or JSON-lines file.")
+    options = arrow.ReadOptions(encoding=encoding, block_size=1 << 24)
+    parsing = arrow.ParseOptions(delimiter=_delimiter(start), newlines_in_values=True)
+    converting = arrow.ConvertOptions(
+        strings_can_be_null=True, null_values=["", "NA", "N/A", "NaN", "nan", "null", "?"]
+    )
+    yield arrow.read_csv(path, options, parsing, converting).to_pandas()
+
+
+def _start(path: Path) -> tuple[str, str]:
+    """The first characters and the encoding that reads them."""
+    raw = b""
+    if path.suffix.lower() == ".gz":
+        with gzip.open(path) as file:
+            raw = file.read(_SNIFFED)
+    elif path.suffix.lower() != ".zst":
+        with path.open("rb") as file:
+            raw = file.read(_SNIFFED)
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            return raw.decode(encoding), encoding
+        except UnicodeDecodeError as error:
+            if encoding == "utf-8" and error.start > len(raw) - 4:  # the sample cut a character in two
+                return raw[: error.start].decode("utf-8"), "utf-8"
+    return raw.decode("latin-1"), "latin-1"
+
+
+def _delimiter(start: str) -> str:
+    line = start.splitlines()[0] if start.strip() else ""
+    counts = {mark: line.count(mark) for mark in _DELIMITERS}
+    best = max(counts, key=lambda mark: counts[mark])
+    if not counts[best]:
+        return ","
+    try:
+        return csv.Sniffer().sniff(start[:8192], delimiters="".join(m for m, c in counts.items() if c)).delimiter
+    except csv.Error:
+        return best
