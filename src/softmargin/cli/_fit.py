@@ -85,7 +85,7 @@ def _rows(options: FitOptions, say: Any) -> tuple[Prepared, Prepared]:
         test.X = test.X[list(data.X.columns)]
         return data, test
     counts = np.unique(data.y, return_counts=True)[1]
-    held = max(int(round(options.test_size * len(data.y))), len(counts))
+    held = max(round(options.test_size * len(data.y)), len(counts))
     if held >= len(data.y) - len(counts):
         raise BadInput(f"{len(data.y)} rows are too few to hold out {options.test_size:.0%}; lower --test-size.")
     rows = train_test_split(

@@ -4,7 +4,7 @@
 | --- | --- |
 | ``data`` | rows, classes and their counts, columns with their kinds |
 | ``scores`` | log loss, error, Brier score and AUC of the model and of baselines: estimate, low, high |
-| ``reliability`` | stated probability, frequency and its interval in ten groups of equal size, and a test without groups |
+| ``reliability`` | stated probability and frequency in ten groups of equal size, and a test without groups |
 | ``thresholds`` | true and false positives at every threshold of a grid, for two classes |
 | ``confusion`` | rows by true and predicted class |
 | ``columns`` | how much the log loss rises when a column is shuffled |
