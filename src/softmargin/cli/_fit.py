@@ -70,7 +70,7 @@ def fit_file(options: FitOptions, say: Any) -> dict[str, Any]:
 
 
 def _rows(options: FitOptions, say: Any) -> tuple[Prepared, Prepared]:
-    words = {"weight": options.weight, "id": options.id, "drop": options.drop}
+    words: dict[str, Any] = {"weight": options.weight, "id": options.id, "drop": options.drop}
     frame = read_table(options.data)
     say(f"{options.data}: {len(frame)} rows, {frame.shape[1]} columns")
     data = prepare(frame, options.target, **words)

@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["write_frame", "write_json", "write_whole"]
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     """Let ``write`` fill a temporary file beside ``path``, then give it its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)

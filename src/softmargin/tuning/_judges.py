@@ -9,7 +9,7 @@ on each fold or perturbed data set.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,6 +74,9 @@ class _Judge:
             costs, values, errors = self._judge(data, X, y, weight)
         yield from zip(map(float, costs), map(float, values), map(float, errors), strict=True)
 
+    def _judge(self, data: Any, X: Any, y: Any, weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
     def _costs(self, automatic: Any) -> np.ndarray:
         chosen = self.chosen
         if isinstance(chosen, str) and chosen == "auto":
@@ -116,10 +119,11 @@ class _Judge:
     def _gkl(rows: LabelledRows, whole: np.ndarray, draws: list[Any], moved: list[Any]) -> Any:
         """Criterion and error of each cost from the fits of every draw, common random numbers across costs."""
         place = {id(draw): k for k, draw in enumerate(draws)}
-        judged = [
-            gkl_criterion(rows, p, draws, lambda draw, c=c: moved[place[id(draw)]][c]) for c, p in enumerate(whole)
-        ]
-        return np.array(judged).T
+
+        def refitted(c: int) -> Callable[[Any], Any]:
+            return lambda draw: moved[place[id(draw)]][c]
+
+        return np.array([gkl_criterion(rows, p, draws, refitted(c)) for c, p in enumerate(whole)]).T
 
     @staticmethod
     def _summary(rows: np.ndarray, weight: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,6 +25,7 @@ from softmargin.solvers.svm import BoxQP, GramRows, midpoint, solve_box_qp
 __all__ = ["NoStart", "Start", "Tracer"]
 
 _START_TOLERANCES = (1e-3, 1e-6)  # of the guesses that a start is made from
+_FLAT_INTERCEPTS: dict[float | None, float] = {0.0: 1.0, 1.0: -1.0}  # of the trivial solutions at either end
 _LEVEL = 1e-12  # h varying less than this, times the size sum|u| max K_ii of its summands, is constant,
 _LEVEL_SCORE = 1e-9  # unless it varies by more than this: large summands may leave a small difference
 _NEGLIGIBLE = 1e-8  # scores below this change no objective by more than the gap that counts as exact
@@ -91,10 +92,11 @@ class Tracer:
         """The exact solution at ``t``, from ``guess`` if one is given."""
         lo, hi = problem.box(t)
         for attempt in (*_START_TOLERANCES, None):
+            tried = np.zeros_like(lo)
             if attempt is not None:
                 box = BoxQP(problem.q, lo, hi)
-                guess = solve_box_qp(self._gram, box, start=guess, tol=attempt, polish=False, max_iter=50).u
-            if self._repair(problem.q, lo, hi, guess if attempt is not None else np.zeros_like(lo)):
+                tried = guess = solve_box_qp(self._gram, box, start=guess, tol=attempt, polish=False, max_iter=50).u
+            if self._repair(problem.q, lo, hi, tried):
                 return self._read_start(problem, t)
         reach = self._scale * float(np.max(hi - lo))
         raise NoStart(
@@ -166,7 +168,7 @@ class Tracer:
             ends = direction * (start.t - origin), direction * (t_end - origin)
             left = self.max_events - self.n_events
             self.engine.watch_flat = flat_anchor is not None
-            self.engine.flat_intercept = {0.0: 1.0, 1.0: -1.0}.get(flat_anchor, np.nan)  # of the trivial solutions
+            self.engine.flat_intercept = _FLAT_INTERCEPTS.get(flat_anchor, np.nan)
             status = self.engine.run(*ends, self._tilt(state), left)
             self.engine.watch_flat = False
             self.n_events += self.engine.n_events
