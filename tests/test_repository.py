@@ -78,3 +78,14 @@ def test_every_package_module_lists_its_public_names():
         str(p.relative_to(ROOT)) for p, text in sources.items() if defining.search(text) and "__all__" not in text
     ]
     assert not missing, f"no __all__ in {missing}"
+
+
+def _named_files(text):
+    """Paths below src/softmargin that a document names in backticks."""
+    words = re.findall(r"`([\w/]+(?:\.pyx?)?)`", text)
+    return sorted({word for word in words if "/" in word and not word.startswith(("tests/", "benchmarks/"))})
+
+
+@pytest.mark.parametrize("name", _named_files((ROOT / "docs" / "architecture.md").read_text()))
+def test_the_architecture_page_names_files_that_exist(name):
+    assert (ROOT / "src" / "softmargin" / name).exists()
