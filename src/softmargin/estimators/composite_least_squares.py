@@ -103,6 +103,7 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         n_components: int | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        probability_prior: str = "weighted",
         rescale: str = "waterfill",
         criterion: str = "brier",
         Cs: Any = 30,
@@ -118,6 +119,7 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         self.n_components = n_components
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.probability_prior = probability_prior
         self.rescale = rescale
         self.criterion = criterion
         self.Cs = Cs

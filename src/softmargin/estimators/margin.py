@@ -87,6 +87,7 @@ class MarginClassifier(ExpansionClassifier):
         fit_intercept: bool = True,
         positive: bool = False,
         class_weight: Any = None,
+        probability_prior: str = "weighted",
         tol: float = 1e-6,
         max_iter: int = 1000,
         random_state: Any = None,
@@ -107,6 +108,7 @@ class MarginClassifier(ExpansionClassifier):
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.class_weight = class_weight
+        self.probability_prior = probability_prior
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state

@@ -122,6 +122,7 @@ class RobustSVC(ExpansionClassifier):
         n_components: int | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        probability_prior: str = "weighted",
         tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: Any = None,
@@ -144,6 +145,7 @@ class RobustSVC(ExpansionClassifier):
         self.n_components = n_components
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.probability_prior = probability_prior
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state

@@ -73,6 +73,7 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         n_components: int | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        probability_prior: str = "weighted",
         tol: float = 1e-10,
         max_iter: int = 200,
         random_state: Any = None,
@@ -87,6 +88,7 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         self.n_components = n_components
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.probability_prior = probability_prior
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state

@@ -28,8 +28,10 @@ from softmargin.estimators._base.parameters import check_parameters, document
 from softmargin.estimators._base.training_set import (
     TrainingSet,
     check_class_weight,
+    check_weight_range,
     encode_labels,
     narrow_indices,
+    unweighted,
     weigh_classes,
 )
 from softmargin.expansions import Expansion, Kernel
@@ -37,6 +39,10 @@ from softmargin.probability import couple, two_columns
 from softmargin.solvers import Solution
 
 __all__ = ["ClassifierBase", "TrainingSet", "available_where"]
+
+
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_FEW = 1 << 14  # numbers; beyond, the checks of scikit-learn are lost in the time of the scores
 
 
 class available_where:  # noqa: N801 - a decorator
@@ -122,8 +128,14 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
 
     @available_where(lambda self: self._require_probability())
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities; each row sums to one and its largest entry is the predicted class."""
-        return self._probability(self._prediction_set(X))
+        """Class probabilities; each row sums to one and its largest entry is the predicted class.
+
+        With ``probability_prior="population"`` the labels keep the costs of ``class_weight``, these do not.
+        """
+        weighted = self._probability(self._prediction_set(X))
+        if getattr(self, "probability_prior", "weighted") == "weighted" or not hasattr(self, "class_weight_"):
+            return weighted
+        return unweighted(weighted, self.class_weight_)
 
     @available_where(lambda self: self._require_probability())
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -160,6 +172,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 "sample_weight is zero for every row; at least one row of each class needs a positive weight."
             )
+        check_weight_range(counts[seen], getattr(self, "C", 1.0))
         rows = np.flatnonzero(seen)
         if len(rows) < n_rows:
             check_classification_targets(y)
@@ -177,7 +190,8 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         class_weight = getattr(self, "class_weight", None)
         if class_weight is None:
             return counts
-        return counts * weigh_classes(class_weight, self.classes_, codes, counts)[codes]
+        self.class_weight_ = weigh_classes(class_weight, self.classes_, codes, counts)
+        return counts * self.class_weight_[codes]
 
     def _matrix_shape(self, data: TrainingSet) -> tuple[int, int]:
         """The size of the matrix a fit computes with: features, kernel or landmarks."""
@@ -192,8 +206,22 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         return X[rows]
 
     def _prediction_set(self, X: Any) -> Any:
+        if type(self)._validate is ClassifierBase._validate and self._is_plain(X):
+            return X
         check_is_fitted(self)
         return self._validate(X, reset=False)
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether a few rows are what ``_validate`` would make of them; it takes twenty times as long to say so."""
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in _FLOATS
+            and 0 < X.size <= _FEW
+            and X.shape[1] == vars(self).get("n_features_in_")
+            and "feature_names_in_" not in vars(self)
+            and bool(np.isfinite(X).all())
+        )
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         """``X`` (and ``y`` if given) as the method wants them; methods that read more than numbers override it."""

@@ -143,7 +143,7 @@ class ExpansionClassifier(Scored, ClassifierBase):
         if getattr(self, "probability", "auto") is False:
             raise NoLink("probability=False was asked for; fit with probability='auto' to get class probabilities.")
         try:
-            self._loss().log_odds(0.0)
+            (vars(self).get("loss_") or self._loss()).log_odds(0.0)
         except NoLink as error:
             own = " Or fit with probability='calibrated'." if "calibrated" in self._probabilities else ""
             raise NoLink(f"{error}{own}") from None

@@ -140,6 +140,13 @@ SHARED: dict[str, Parameter] = {
         "Factors of the sample weights by class; classes left out of a dict weigh 1, and rows of a class that weighs\n"
         '0 are left out. "balanced" makes the classes weigh the same.',
     ),
+    "probability_prior": Parameter(
+        one_of("weighted", "population"),
+        '{"weighted", "population"}',
+        'Whose probabilities ``predict_proba`` gives where ``class_weight`` is set. "weighted": of a population with\n'
+        'classes as frequent as their weights make them; their argmax is the label. "population": of the population\n'
+        "sampled, by Bayes' formula; labels are still those of the weighted scores, since weights are costs.",
+    ),
     "tol": Parameter(POSITIVE, "float", "Certified optimality gap, relative to the objective, at which to stop."),
     "max_iter": Parameter(integer(1), "int", "Largest number of outer steps."),
     "init": Parameter(

@@ -13,8 +13,17 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from softmargin.solvers import Solution
 
-__all__ = ["TrainingSet", "check_class_weight", "encode_labels", "narrow_indices", "weigh_classes"]
+__all__ = [
+    "TrainingSet",
+    "check_class_weight",
+    "check_weight_range",
+    "encode_labels",
+    "narrow_indices",
+    "unweighted",
+    "weigh_classes",
+]
 
+_MOST_WEIGHT = 1e100  # squares of weights, and sums of them, stay below the largest double 1e308
 _MOST_INDEX = np.iinfo(np.int32).max
 
 
@@ -47,6 +56,17 @@ class TrainingSet:
         full = np.full(self.n_rows, fill, dtype=np.asarray(values).dtype)
         full[self.rows] = values
         return full
+
+
+def check_weight_range(weights: np.ndarray, C: Any) -> None:
+    """Refuse weights whose squares, times ``C``, leave the range of double precision."""
+    scale = float(C) if isinstance(C, Real) else 1.0
+    least, most = float(weights.min()) * scale, float(weights.max()) * scale
+    if most > _MOST_WEIGHT or least < 1 / _MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight times C runs from {least:.2g} to {most:.2g}, beyond what double precision can add up; "
+            f"divide the weights by a constant so that they lie between {1 / _MOST_WEIGHT:g} and {_MOST_WEIGHT:g}."
+        )
 
 
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -86,6 +106,15 @@ def weigh_classes(class_weight: Any, classes: np.ndarray, codes: np.ndarray, cou
         totals = np.bincount(codes, weights=counts)
         return totals.sum() / (len(totals) * totals)
     return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
+
+
+def unweighted(probability: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Class probabilities of the population sampled, from those where classes weigh ``weights`` (Bayes' formula).
+
+    A population with class j counted ``w_j`` times has ``P_w(j | x) = w_j P(j | x) / sum_i w_i P(i | x)``.
+    """
+    ratio = probability / weights
+    return ratio / ratio.sum(axis=1, keepdims=True)
 
 
 def narrow_indices(X: Any) -> Any:

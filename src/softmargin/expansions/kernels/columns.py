@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from softmargin.expansions.features import DenseFeatures
 from softmargin.expansions.kernels.gram import check_gram, require_semidefinite
@@ -47,9 +48,17 @@ class KernelScore:
         return scores
 
     def _similarities(self, X: Any) -> Callable[[Any], Array]:
+        """Prepared at the first call for rows of a kind: one row is then scored without reading the support twice."""
         if self.kernel.precomputed:
             return lambda block: block[:, self.rows]
-        return self.kernel.to(self.rows, X)
+        kinds = vars(self).setdefault("_prepared", {})
+        kind = X.dtype, sparse.issparse(X)
+        if kind not in kinds:
+            kinds[kind] = self.kernel.to(self.rows, X)
+        return kinds[kind]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "rows": self.rows, "coef": self.coef}
 
 
 class KernelColumns:

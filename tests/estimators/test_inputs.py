@@ -1,0 +1,131 @@
+"""Every kind of table and label: the answer of the plain array, a finite one, or an error that says what is wrong."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from estimators.catalogue import CLASSIFIERS, META, binary, make
+
+NAMES = [name for name in CLASSIFIERS if name not in META | {"AutoClassifier"}]  # those pass tables on to these
+KERNELISED = {name for name in NAMES if "kernel" in make(name).get_params(deep=False)}
+VARIANTS = [(name, {}) for name in NAMES] + [(name, {"kernel": "rbf"}) for name in sorted(KERNELISED)]
+every_variant = pytest.mark.parametrize(
+    ("name", "params"), VARIANTS, ids=[name + ("-rbf" if params else "") for name, params in VARIANTS]
+)
+
+
+def whole(n=30):
+    X, y, _ = binary(n)
+    return np.round(3 * X), y
+
+
+SAME = {
+    "int8": lambda X: X.astype(np.int8),
+    "object": lambda X: X.astype(object),
+    "float16": lambda X: X.astype(np.float16),
+    "column order": np.asfortranarray,
+    "every other row of a larger array": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "nullable integers": lambda X: pd.DataFrame(X).astype("Int64").to_numpy(dtype=object),
+}
+LABELS = {
+    "bool": lambda y: y.astype(bool),
+    "object": lambda y: np.where(y == 1, "b", "a").astype(object),
+    "categorical": lambda y: pd.Series(pd.Categorical(np.where(y == 1, "b", "a"))),
+    "nullable": lambda y: pd.Series(y).astype("Int64"),
+    "polars": lambda y: pl.Series(y),
+}
+
+
+def quiet_fit(model, *data, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(*data, **options)
+
+
+@every_variant
+def test_numbers_of_any_type_are_the_numbers_they_are(name, params):
+    X, y = whole()
+    reference = quiet_fit(make(name, **params), X, y).decision_function(X)
+    for kind, convert in SAME.items():
+        found = quiet_fit(make(name, **params), convert(X), y).decision_function(convert(X))
+        np.testing.assert_allclose(found, reference, atol=1e-8 * np.abs(reference).max(), err_msg=kind)
+
+
+@every_variant
+def test_labels_of_any_type_are_labels(name, params):
+    X, y = whole()
+    reference = quiet_fit(make(name, **params), X, y)
+    for kind, convert in LABELS.items():
+        found = quiet_fit(make(name, **params), X, convert(y))
+        np.testing.assert_array_equal(
+            found.predict(X) == found.classes_[1], reference.predict(X) == reference.classes_[1], err_msg=kind
+        )
+
+
+def awkward():
+    X, y = whole()
+    sparse_rows = sparse.csr_array(np.where(np.random.default_rng(0).random(X.shape) < 0.1, X, 0.0))
+    wide = sparse_rows.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    return {
+        "one row": (X[:1], y[:1], None),
+        "two rows": (X[:2], np.array([0, 1]), None),
+        "three rows of three classes": (X[:3], np.array([0, 1, 2]), None),
+        "booleans": (X > 0, y, None),
+        "frame of nullable integers": (pd.DataFrame(X).astype("Int64"), y, None),
+        "frame with missing values": (pd.DataFrame(X).astype("Int64").mask(pd.DataFrame(X) > 4), y, None),
+        "frame of categories": (pd.DataFrame(X).astype("category"), y, None),
+        "polars": (pl.DataFrame(X, schema=list("abcd")), y, None),
+        "words": (np.where(X > 0, "a", "b").astype(object), y, None),
+        "sparse with empty rows": (sparse_rows, y, None),
+        "64-bit indices": (wide, y, None),
+        "nothing stored": (sparse.csr_array(X.shape), y, None),
+        "zeros, more columns than rows": (np.zeros((9, 30)), np.arange(9) % 3, None),
+        "coordinates": (sparse.coo_array(X), y, None),
+        "sparse integers": (sparse.csr_array(X.astype(np.int64)), y, None),
+        "labels are measurements": (X, y + 0.5, None),
+        "zero weights": (X, y, (np.arange(30) < 20).astype(float)),
+        "huge weights": (X, y, np.full(30, 1e12)),
+        "impossible weights": (X, y, np.full(30, 1e300)),
+        "vanishing weights": (X, y, np.full(30, 1e-300)),
+        "weights of many sizes": (X, y, np.where(np.arange(30) % 2, 1e12, 1e-6)),
+    }
+
+
+@every_variant
+@pytest.mark.parametrize("kind", list(awkward()))
+def test_awkward_data_give_a_finite_answer_or_a_clear_error(name, params, kind):
+    X, y, weight = awkward()[kind]
+    model = make(name, **params)
+    try:
+        quiet_fit(model, X, y, **({} if weight is None else {"sample_weight": weight}))
+    except (ValueError, TypeError):
+        return
+    scores = np.asarray(model.decision_function(X), dtype=float)
+    assert np.isfinite(scores).all()
+    assert set(model.predict(X)) <= set(np.unique(y).tolist())
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-9)
+
+
+def test_sparse_matrices_with_64_bit_indices_fit_like_others():
+    _, y = whole()
+    X = awkward()["sparse with empty rows"][0]
+    wide = awkward()["64-bit indices"][0]
+    for name in sorted(KERNELISED):
+        narrow = quiet_fit(make(name), X, y).decision_function(X)
+        np.testing.assert_array_equal(quiet_fit(make(name), wide, y).decision_function(wide), narrow, err_msg=name)
+        assert wide.indices.dtype == np.int64  # the user's matrix stays as it was
+
+
+def test_a_constant_kernel_machine_has_no_support_and_still_predicts():
+    X = sparse.random(40, 6, 0.3, format="csr", random_state=0)
+    y = np.arange(40) % 2
+    for rows in (X, X.toarray()):
+        model = CLASSIFIERS["MarginClassifier"](kernel="rbf", l1_ratio=1.0, C=1e-4).fit(rows, y)
+        assert len(model.support_) == 0
+        assert np.ptp(model.decision_function(rows)) == 0
