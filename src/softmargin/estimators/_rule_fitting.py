@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._rule_parameters import n_threads, setting
 from softmargin.expansions import BinnedTable, ColumnScore, Rule, RuleColumns, RuleScore, Table, cover
 from softmargin.losses import Loss
 from softmargin.solvers.rules import (
@@ -70,11 +71,11 @@ def fit_rules(
     estimator: Any, rows: LabelledRows, held: LabelledRows | None, bag: list[Loss], plan: Plan
 ) -> FittedRules:
     """Rules found by a search over binned columns."""
-    threads = estimator._n_threads()
-    binned = BinnedTable.from_table(rows.table, rows.weight, int(estimator.max_bins), threads)
+    threads = n_threads(estimator)
+    binned = BinnedTable.from_table(rows.table, rows.weight, int(setting(estimator, "max_bins")), threads)
     search = RuleSearch(
         binned,
-        max_literals=estimator.max_literals,
+        max_literals=int(setting(estimator, "max_literals")),
         search=estimator.search,
         beam=estimator.beam,
         n_threads=threads,

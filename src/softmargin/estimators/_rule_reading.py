@@ -83,6 +83,8 @@ class RuleReader:
         """
         check_is_fitted(self)
         pandas = _pandas("rounds_")
+        if self.learner == "trees":  # type: ignore[attr-defined]
+            return pandas.DataFrame(self._tree_rounds())
         texts, lines = self._hypothesis_texts(), []
         bag = surrogates(self.loss)  # type: ignore[attr-defined]
         for number, one in enumerate(self._rounds, start=1):  # type: ignore[attr-defined]
@@ -93,6 +95,19 @@ class RuleReader:
             line |= {f"score {loss!r}": score for loss, score in zip(bag, one.scores, strict=False)}
             lines.append(line)
         return pandas.DataFrame(lines, columns=None if lines else ["round", "rule", "edge", "leverage", "loss"])
+
+    def _tree_rounds(self) -> dict[str, Any]:
+        """Rounds of trees: how many leaves were leveraged, the edge on them and the loss."""
+        score, channels = self._score, len(self.intercept_)  # type: ignore[attr-defined]
+        ends = [*score.roots[channels::channels, 0].tolist(), len(score.nodes)] if len(score.roots) else []
+        starts = score.roots[::channels, 0].tolist()
+        leaves = [int((score.nodes[a:b, 0] < 0).sum()) for a, b in zip(starts, ends, strict=True)]
+        return {
+            "round": np.arange(1, len(leaves) + 1),
+            "rule": [f"{count} leaves" for count in leaves],
+            "edge": self.edges_,  # type: ignore[attr-defined]
+            "loss": repr(self.loss_),  # type: ignore[attr-defined]
+        }
 
     def _hypothesis_texts(self) -> list[str]:
         """The hypotheses of all rounds in words."""
@@ -168,6 +183,10 @@ class RuleReader:
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """``decision_function`` of the model after 0, 1, 2, ... rounds."""
         table = self._prediction_set(X)  # type: ignore[attr-defined]
+        if self.learner == "trees":  # type: ignore[attr-defined]
+            for scores in self._score.staged(table):  # type: ignore[attr-defined]
+                yield scores[:, 0] if len(self.classes_) == 2 else scores
+            return
         numbers = [one for one in self._hypotheses if isinstance(one, int)]  # type: ignore[attr-defined]
         values = table.numbers()[:, numbers] if numbers else None
         columns = cover(self.rule_list_, table)

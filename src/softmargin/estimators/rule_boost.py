@@ -7,7 +7,6 @@ minimization of classification calibrated surrogates", 2008); probabilities come
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any, ClassVar
 
@@ -17,21 +16,19 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet, couple
-from softmargin.estimators._base.constraints import BOOLEAN, Constraint, integer, number, one_of
-from softmargin.estimators._base.parameters import NONNEGATIVE
+from softmargin.estimators._base.constraints import Constraint
 from softmargin.estimators._rule_fitting import FittedRules, LabelledRows, fit_given, fit_rules, hold_out
+from softmargin.estimators._rule_parameters import CONSTRAINTS, check_combination, plan_of, setting
 from softmargin.estimators._rule_reading import RuleReader
-from softmargin.estimators._surrogates import TUNINGS, choose_loss, surrogates
+from softmargin.estimators._surrogates import choose_loss, surrogates
+from softmargin.estimators._tree_fitting import FittedTrees, fit_trees
 from softmargin.expansions import RuleScore, Table, cover, needs_table
 from softmargin.losses import NoLink
 from softmargin.solvers import Solution
-from softmargin.solvers.rules import SEARCHES, UPDATES, Plan, WeightedRisk, prune
+from softmargin.solvers.rules import WeightedRisk, prune
 
 __all__ = ["RuleBoostClassifier"]
 
-LEARNERS = ("rules", "given")
-
-_MOST_SMOOTHING = 30.0
 _MOST_WEIGHT = 1e150  # products of two sums stay finite
 
 
@@ -44,16 +41,19 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         Any strictly convex loss: ``"exponential"`` is real AdaBoost, ``BalancedConvex(entropy)`` any calibrated loss
         with its own link, ``ModifiedHuber`` the squared loss extended to the line. ``"auto"``, or a list, lets
         ``tuning`` choose.
-    learner : {"rules", "given"}, default="rules"
-        Where weak hypotheses come from: rules found by a search, or the columns of X themselves, any real values.
+    learner : {"rules", "trees", "given"}, default="rules"
+        Where weak hypotheses come from: rules found by a search, readable; the leaves of histogram trees, strong; or
+        the columns of X themselves, any real values.
     blocks : list of lists of int or None, default=None
         Columns to leverage together, block after block in turn (the paper's T_j); every column must be in one. None
         takes the column of largest edge. For ``learner="given"``.
-    n_rules : int, default=100
-        Rounds of boosting; the model has at most that many rules (a rule found again adds to its coefficient).
-    max_literals : int, default=2
+    n_rules : int or None, default=None
+        Rounds of boosting; the model has at most that many rules (a rule found again adds to its coefficient). None is
+        100, for trees 1000 (early stopping decides).
+    max_literals : int or None, default=None
         Literals per rule: ``x <= t``, ``x > t``, ``x == v``, ``x != v``, ``x is missing``. Every other literal is false
-        on a missing value; a category not seen in training fails ``==`` and passes ``!=``.
+        on a missing value; a category not seen in training fails ``==`` and passes ``!=``. None is 2. For trees it is
+        the depth, and None leaves that to ``max_leaves``.
     update : {"corrective", "single", "cyclic"}, default="corrective"
         Refit all coefficients after each rule; only the new one (classical boosting); or the new one with a cycle over
         all rules every ``recur`` rounds and a refit at the end.
@@ -64,23 +64,32 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         Width of the beam, at least 2.
     criterion : {"edge", "exact"}, default="edge"
         Take the rule of largest edge, or the one of 16 candidates that lowers the risk most.
-    max_bins : int, default=64
-        Thresholds per numeric feature plus one, at most 256.
+    max_bins : int or None, default=None
+        Thresholds per numeric feature plus one, at most 256; None is 64, for trees 128.
+    max_leaves : int, default=31
+        Leaves per tree.
+    min_leaf_weight : float, default=20
+        Total sample weight a leaf of a tree needs.
+    row_fraction, column_fraction : float, default=1.0
+        Share of rows and columns drawn for each tree.
     fit_intercept : bool, default=True
         Include the empty rule.
-    learning_rate : float, default=1.0
-        Multiplies every step; below 1 the last refit is left out.
+    learning_rate : float or None, default=None
+        Multiplies every step; below 1 the last refit is left out. None is 1, for trees 0.05.
     smoothing : float or "auto", default="auto"
         Weight of two pseudo-examples per rule, one right and one wrong: the prior on coefficients, like a ridge, and
-        finite even where rules separate the classes. ``"auto"`` is a tenth of the total sample weight, at most 30;
+        finite even where rules separate the classes. ``"auto"`` is a tenth of the total sample weight, at most 30 (4
+        per leaf of a tree);
         0.5 is Laplace's; 0 is the plain algorithm, which falls back to 0.5 with a ``SeparableWarning``.
     l1 : float, default=0.0
         Penalty on the absolute coefficients in a last refit, which drops rules; in units of the sum of losses.
     tuning : {"cv", "F*", "F", "E"}, default="cv"
         How one of several losses is chosen: cross-validated Brier score; least training error of full fits; least
         training error or largest edge round by round (``update="single"`` only). Losses are brought to a common slope.
-    early_stopping : bool, default=False
-        Stop when the loss on a held-out part has not improved for ``n_iter_no_change`` rounds, and return to the best.
+    early_stopping : bool or None, default=None
+        Stop when the loss on a held-out part has not improved for ``n_iter_no_change`` rounds, and return to the best;
+        trees are then grown again on all rows, as many. None is False, for trees True from 100 rows on (100 trees where
+        there are fewer).
     validation_fraction : float, default=0.1
         Size of the held-out part.
     n_iter_no_change : int, default=10
@@ -121,6 +130,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         The least edge of all rounds, gamma of the paper.
     tuning_scores_ : dict or None
         The score of each loss where one was chosen for the whole fit.
+    held_out_risk_ : ndarray or None
+        Mean loss on the held-out part after each round (trees).
     solution_ : Solution
         Smoothed risk after each round and the largest edge left (``gap``).
 
@@ -134,26 +145,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     petal length (cm) <= 2.45
     """
 
-    _constraints: ClassVar[dict[str, Constraint]] = {
-        "learner": one_of(*LEARNERS),
-        "n_rules": integer(0),
-        "max_literals": integer(1),
-        "update": one_of(*UPDATES),
-        "search": one_of(*SEARCHES),
-        "beam": integer(1),
-        "criterion": one_of("edge", "exact"),
-        "max_bins": integer(2, 256),
-        "learning_rate": number("a number above 0 and at most 1", lambda value: 0 < value <= 1),
-        "smoothing": one_of("auto") | NONNEGATIVE,
-        "l1": NONNEGATIVE,
-        "tuning": one_of(*TUNINGS),
-        "early_stopping": BOOLEAN,
-        "validation_fraction": number("a number strictly between 0 and 1", lambda value: 0 < value < 1),
-        "n_iter_no_change": integer(1),
-        "min_edge": NONNEGATIVE,
-        "recur": integer(1),
-        "tol": number("a number strictly between 0 and 1", lambda value: 0 < value < 1),
-    }
+    _constraints: ClassVar[dict[str, Constraint]] = CONSTRAINTS
 
     def __init__(
         self,
@@ -161,19 +153,23 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         *,
         learner: str = "rules",
         blocks: Any = None,
-        n_rules: int = 100,
-        max_literals: int = 2,
+        n_rules: int | None = None,
+        max_literals: int | None = None,
         update: str = "corrective",
         search: str = "beam",
         beam: int = 4,
         criterion: str = "edge",
-        max_bins: int = 64,
+        max_bins: int | None = None,
+        max_leaves: int = 31,
+        min_leaf_weight: float = 20.0,
+        row_fraction: float = 1.0,
+        column_fraction: float = 1.0,
         fit_intercept: bool = True,
-        learning_rate: float = 1.0,
+        learning_rate: float | None = None,
         smoothing: float | str = "auto",
         l1: float = 0.0,
         tuning: str = "cv",
-        early_stopping: bool = False,
+        early_stopping: bool | None = None,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         min_edge: float = 1e-6,
@@ -193,6 +189,10 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         self.beam = beam
         self.criterion = criterion
         self.max_bins = max_bins
+        self.max_leaves = max_leaves
+        self.min_leaf_weight = min_leaf_weight
+        self.row_fraction = row_fraction
+        self.column_fraction = column_fraction
         self.fit_intercept = fit_intercept
         self.learning_rate = learning_rate
         self.smoothing = smoothing
@@ -222,14 +222,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     # -- the door ------------------------------------------------------------------------------------------------
 
     def _check_combination(self) -> None:
-        if self.blocks is not None and self.learner != "given":
-            raise ValueError(f"blocks are columns of X and need learner='given'; got learner={self.learner!r}.")
-        bag = surrogates(self.loss)
-        if len(bag) > 1 and self.tuning in ("F", "E") and self.update != "single":
-            raise ValueError(
-                f"tuning={self.tuning!r} changes the loss from round to round and needs update='single'; "
-                f"got update={self.update!r}. Use tuning='cv' or 'F*' to choose one loss for the whole fit."
-            )
+        check_combination(self)
 
     def _prediction_set(self, X: Any) -> Any:
         # scikit-learn's checks of a single row take longer than its score: a plain matrix of the right width needs one
@@ -271,6 +264,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         self._fit_channels(data, np.stack([data.signs(code) for code in range(len(self.classes_))]))
 
     def _fit_channels(self, data: TrainingSet, y: np.ndarray) -> None:
+        for name in ("_hypotheses", "_rounds", "_score", "_stages", "_total_weight"):
+            vars(self).pop(name, None)  # another learner leaves other traces
         self._kinds = data.X.kinds
         bag = surrogates(self.loss)
         prefer = {"F": "error", "E": "edge"}.get(self.tuning) if len(bag) > 1 else None
@@ -283,35 +278,21 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
                 f"sample_weight and class_weight multiply to as much as {float(data.weight.max()):g} a row, which "
                 "leaves sums no room; divide the weights by a constant (only their ratios and the smoothing matter)."
             )
-        rows, held = LabelledRows(data.X, y, data.weight), None
-        if self.early_stopping:
+        rows = LabelledRows(data.X, y, data.weight)
+        if self.learner == "trees":
+            self._store_trees(fit_trees(self, rows, data, bag[0]))
+            return
+        held = None
+        if setting(self, "early_stopping"):
             train, test = hold_out(self, data)
             rows, held = rows.take(train), rows.take(test)
         fit = fit_given if self.learner == "given" else fit_rules
-        fitted = fit(self, rows, held, bag, self._plan(float(rows.weight.sum()), prefer))
+        fitted = fit(self, rows, held, bag, plan_of(self, float(rows.weight.sum()), prefer))
         self._store(fitted)
         if self.l1 > 0 and self.rule_list_:
             self._prune(rows)
         if fitted.rules is not None:
             self._describe(data)
-
-    def _n_threads(self) -> int:
-        return os.cpu_count() or 1 if self.n_jobs in (None, -1) else max(1, int(self.n_jobs))
-
-    def _plan(self, total: float, prefer: str | None) -> Plan:
-        smoothing = min(_MOST_SMOOTHING, total / 10) if self.smoothing == "auto" else float(self.smoothing)
-        return Plan(
-            n_rounds=int(self.n_rules),
-            update=self.update,
-            fit_intercept=self.fit_intercept,
-            learning_rate=float(self.learning_rate),
-            smoothing=smoothing,
-            min_edge=float(self.min_edge),
-            recur=int(self.recur),
-            n_candidates=16 if self.criterion == "exact" else 1,
-            tol=float(self.tol),
-            prefer=prefer,
-        )
 
     def _store(self, fitted: FittedRules) -> None:
         model, self._score = fitted.model, fitted.score
@@ -338,7 +319,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         )
         if not np.isfinite(self.coef_).all() or not np.isfinite(self.intercept_).all():
             raise ArithmeticError("A coefficient is not finite: the loss overflows on these weights; raise smoothing.")
-        if not self.solution_.converged and self.update != "single" and self.learning_rate == 1:
+        if not self.solution_.converged and self.update != "single" and setting(self, "learning_rate") == 1:
             warnings.warn(
                 f"The coefficients of the rules were left at a gap of {model.gap:.1e}, above tol={self.tol:g}: weights "
                 "so unequal, or classes so well separated, that the loss has no digits left. Raise smoothing or tol, "
@@ -346,6 +327,26 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
                 ConvergenceWarning,
                 stacklevel=2,
             )
+
+    def _store_trees(self, fitted: FittedTrees) -> None:
+        model, self._score, self.loss_ = fitted.model, fitted.score, fitted.model.loss
+        self.intercept_, self.rule_list_ = model.intercept, []
+        self.edges_, self.n_iter_ = np.array(model.edges), len(model.edges)
+        self.held_out_risk_ = None if fitted.held_out is None else np.array(fitted.held_out)
+        self.solution_ = Solution(
+            coef=self._score.values,
+            intercept=float(model.intercept[0]),
+            dual=None,
+            objective=model.risks[-1],
+            gap=model.gap,
+            n_iter=self.n_iter_,
+            converged=model.gap <= self.tol,
+            certificate="largest edge on the leaves of the last trees",
+            history=model.risks,
+            status=model.stopped,
+        )
+        if not np.isfinite(self._score.values).all() or not np.isfinite(model.intercept).all():
+            raise ArithmeticError("A leaf is not finite: the loss overflows on these weights; raise smoothing.")
 
     def _prune(self, rows: LabelledRows) -> None:
         risks = [WeightedRisk(self.loss_, y, rows.weight) for y in rows.y]

@@ -14,6 +14,7 @@ from softmargin.expansions.rules.literals import Literal, Rule
 from softmargin.expansions.rules.score import ColumnScore, RuleScore
 from softmargin.expansions.rules.sql import dialect_of
 from softmargin.expansions.rules.table import Column, Table, needs_table
+from softmargin.expansions.rules.tree_score import TreeScore
 
 __all__ = [
     "BinnedTable",
@@ -36,6 +37,7 @@ __all__ = [
     "SparseFeatures",
     "Table",
     "Totals",
+    "TreeScore",
     "available_kernels",
     "cover",
     "dialect_of",

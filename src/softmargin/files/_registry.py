@@ -24,7 +24,7 @@ _CLASSES: dict[str, str] = {
         MarginClassifier MulticategorySVC ProbabilisticSVC RobustSVC RuleBoostClassifier ScoreCalibrator
         TruncatedLogisticRegression TruncatedSoftmaxClassifier TunedClassifier""",
     "softmargin.solution": "Solution RobustSolution",
-    "softmargin.expansions": "ColumnScore Kernel KernelScore LinearScore Literal Rule RuleScore",
+    "softmargin.expansions": "ColumnScore Kernel KernelScore LinearScore Literal Rule RuleScore TreeScore",
     "softmargin.expansions.kernels.laplacian": "Laplacian",
     "softmargin.expansions.kernels.linear": "Linear",
     "softmargin.expansions.kernels.matern": "Matern",

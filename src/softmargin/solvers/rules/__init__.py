@@ -5,11 +5,13 @@ from softmargin.solvers.rules.learners import GivenColumns, GivenLearner, Hypoth
 from softmargin.solvers.rules.leveraging import SeparableWarning, WeightedRisk, correct, leverage
 from softmargin.solvers.rules.pruning import prune
 from softmargin.solvers.rules.search import SEARCHES, RuleSearch
+from softmargin.solvers.rules.trees import BoostedTrees, TreePlan, boost_trees, score_of
 
 __all__ = [
     "SEARCHES",
     "UPDATES",
     "BoostedModel",
+    "BoostedTrees",
     "GivenColumns",
     "GivenLearner",
     "Hypothesis",
@@ -18,10 +20,13 @@ __all__ = [
     "RuleLearner",
     "RuleSearch",
     "SeparableWarning",
+    "TreePlan",
     "Watch",
     "WeightedRisk",
     "boost",
+    "boost_trees",
     "correct",
     "leverage",
     "prune",
+    "score_of",
 ]

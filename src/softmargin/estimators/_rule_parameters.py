@@ -1,0 +1,112 @@
+"""The parameters of rule boosting: what is allowed, and what None and "auto" mean for each learner.
+
+Rules and given columns are boosted fully corrected, without shrinkage; trees are many and weak, so their steps are
+short and their number is decided on rows held out. `python -m benchmarks rules` measures these choices.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, integer, number, one_of
+from softmargin.estimators._base.parameters import NONNEGATIVE
+from softmargin.estimators._surrogates import TUNINGS, surrogates
+from softmargin.losses import Loss
+from softmargin.solvers.rules import SEARCHES, UPDATES, Plan, TreePlan
+
+__all__ = ["CONSTRAINTS", "LEARNERS", "check_combination", "n_threads", "plan_of", "setting", "tree_plan_of"]
+
+LEARNERS = ("rules", "trees", "given")
+_MOST_SMOOTHING = 30.0  # pseudo-examples per rule: beyond 300 rows the data say more than the prior
+_BY_LEARNER: dict[str, dict[str, Any]] = {
+    "rules": {"n_rules": 100, "max_literals": 2, "learning_rate": 1.0, "early_stopping": False, "max_bins": 64},
+    "trees": {"n_rules": 1000, "max_literals": 64, "learning_rate": 0.05, "early_stopping": True, "max_bins": 128},
+    "given": {"n_rules": 100, "max_literals": 1, "learning_rate": 1.0, "early_stopping": False, "max_bins": 64},
+}
+_TREE_SMOOTHING = 4.0
+_SHARE = number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
+_INSIDE = number("a number strictly between 0 and 1", lambda value: 0 < value < 1)
+CONSTRAINTS: dict[str, Constraint] = {
+    "learner": one_of(*LEARNERS),
+    "n_rules": NONE | integer(0),
+    "max_literals": NONE | integer(1),
+    "update": one_of(*UPDATES),
+    "search": one_of(*SEARCHES),
+    "beam": integer(1),
+    "criterion": one_of("edge", "exact"),
+    "max_bins": NONE | integer(2, 256),
+    "max_leaves": integer(2, 2**20),
+    "min_leaf_weight": NONNEGATIVE,
+    "row_fraction": _SHARE,
+    "column_fraction": _SHARE,
+    "learning_rate": NONE | _SHARE,
+    "smoothing": one_of("auto") | NONNEGATIVE,
+    "l1": NONNEGATIVE,
+    "tuning": one_of(*TUNINGS),
+    "early_stopping": NONE | BOOLEAN,
+    "validation_fraction": _INSIDE,
+    "n_iter_no_change": integer(1),
+    "min_edge": NONNEGATIVE,
+    "recur": integer(1),
+    "tol": _INSIDE,
+}
+
+
+def setting(estimator: Any, name: str) -> Any:
+    """A parameter, None replaced by what it means for the learner."""
+    value = getattr(estimator, name)
+    return _BY_LEARNER[estimator.learner][name] if value is None else value
+
+
+def n_threads(estimator: Any) -> int:
+    """How many threads ``n_jobs`` asks for."""
+    return os.cpu_count() or 1 if estimator.n_jobs in (None, -1) else max(1, int(estimator.n_jobs))
+
+
+def check_combination(estimator: Any) -> None:
+    """Refuse parameters that do not go together."""
+    if estimator.blocks is not None and estimator.learner != "given":
+        raise ValueError(f"blocks are columns of X and need learner='given'; got learner={estimator.learner!r}.")
+    bag: list[Loss] = surrogates(estimator.loss)
+    by_round = len(bag) > 1 and estimator.tuning in ("F", "E")
+    if by_round and (estimator.update != "single" or estimator.learner == "trees"):
+        raise ValueError(
+            f"tuning={estimator.tuning!r} changes the loss from round to round and needs update='single' and rules or "
+            f"given columns; got update={estimator.update!r}, learner={estimator.learner!r}. "
+            "Use tuning='cv' or 'F*' to choose one loss for the whole fit."
+        )
+
+
+def plan_of(estimator: Any, total: float, prefer: str | None) -> Plan:
+    """How to boost rules or given columns on rows of this total weight."""
+    auto = min(_MOST_SMOOTHING, total / 10)
+    return Plan(
+        n_rounds=int(setting(estimator, "n_rules")),
+        update=estimator.update,
+        fit_intercept=estimator.fit_intercept,
+        learning_rate=float(setting(estimator, "learning_rate")),
+        smoothing=auto if estimator.smoothing == "auto" else float(estimator.smoothing),
+        min_edge=float(estimator.min_edge),
+        recur=int(estimator.recur),
+        n_candidates=16 if estimator.criterion == "exact" else 1,
+        tol=float(estimator.tol),
+        prefer=prefer,
+    )
+
+
+def tree_plan_of(estimator: Any, n_rounds: int, seed: int) -> TreePlan:
+    """How to boost trees."""
+    return TreePlan(
+        n_rounds=n_rounds,
+        learning_rate=float(setting(estimator, "learning_rate")),
+        smoothing=_TREE_SMOOTHING if estimator.smoothing == "auto" else float(estimator.smoothing),
+        max_leaves=int(estimator.max_leaves),
+        max_depth=int(setting(estimator, "max_literals")),
+        min_weight=float(estimator.min_leaf_weight),
+        row_fraction=float(estimator.row_fraction),
+        column_fraction=float(estimator.column_fraction),
+        fit_intercept=estimator.fit_intercept,
+        seed=seed,
+        n_threads=n_threads(estimator),
+    )
