@@ -185,6 +185,8 @@ def _round(model: BoostedModel, state: ModelState, proposal: Proposal, scores: t
     smoothing, before = state.smoothing, state.objective()
     decrease, old = _guaranteed_decrease(state, members, before), state.coef[:, members]
     _update(state, members, proposal.edge, len(model.rounds) + 1, plan)
+    if plan.update == "corrective" and plan.learning_rate == 1 and state.objective() > before - decrease:
+        state.minimise(range(state.columns.shape[1]), plan.tol)  # a rough round fell short of the promised rate
     changed |= state.smoothing != smoothing
     model.loss = state.loss
     steps = state.coef[:, members] - old
@@ -214,7 +216,8 @@ def _guaranteed_decrease(state: ModelState, members: Sequence[int], objective: f
 def _update(state: ModelState, new: Sequence[int], edge: float, n_round: int, plan: Plan) -> None:
     count, fixed = state.columns.shape[1], list(range(state.n_fixed))
     if plan.update == "corrective":
-        state.minimise(range(count), max(plan.tol, _ROUND_TOL * edge), plan.learning_rate)
+        rough = _ROUND_TOL * edge if plan.learning_rate == 1 else 0.0  # a shortened step cannot be made up for
+        state.minimise(range(count), max(plan.tol, rough), plan.learning_rate)
         return
     state.minimise([*fixed, *new], plan.tol, plan.learning_rate)
     if plan.update == "cyclic" and n_round % plan.recur == 0:
