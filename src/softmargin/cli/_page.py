@@ -117,4 +117,8 @@ def _text(item: Item) -> str:
     return f"<figure><pre>{escape(item.content)}</pre><figcaption>{escape(item.caption)}</figcaption></figure>"
 
 
-_SHOWN = {"note": _note, "table": _table, "picture": _picture, "code": _code, "text": _text}
+def _link(item: Item) -> str:
+    return f'<p><a href="{escape(quote(item.content))}">{escape(item.caption)}</a></p>'
+
+
+_SHOWN = {"link": _link, "note": _note, "table": _table, "picture": _picture, "code": _code, "text": _text}

@@ -34,7 +34,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Item:
-    """One thing on the page: ``kind`` is "note", "table", "picture", "code" or "text"."""
+    """One thing on the page: ``kind`` is "note", "table", "picture", "code", "text" or "link"."""
 
     kind: str
     content: Any
@@ -76,6 +76,11 @@ class Stage:
         plt.close(figure)
         self.console.print(f"[dim]picture[/] {escape(str(path))}", highlight=False)
         self.items.append(Item("picture", path.name, caption))
+
+    def link(self, name: str, caption: str) -> None:
+        """A page of its own in the same directory."""
+        self.console.print(f"[dim]page[/] {escape(str(self.output / name))}", highlight=False)
+        self.items.append(Item("link", name, caption))
 
     def code(self, *functions: Callable[..., Any]) -> None:
         """The source of what was run, so that the page never shows code that was not."""
