@@ -21,7 +21,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["in_threads", "one_blas_thread"]
+__all__ = ["in_threads", "interruptible", "one_blas_thread"]
 
 _WORTH_THREADS = 1e11  # multiplications of a product that takes seconds: the factor of 7000 kernel rows
 _POOLS: dict[int, ThreadPoolExecutor] = {}
@@ -36,6 +36,17 @@ def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_threads: 
     if pool is None:
         pool = _POOLS.setdefault(n_threads, ThreadPoolExecutor(n_threads, thread_name_prefix="softmargin"))
     return list(pool.map(function, items))
+
+
+def interruptible(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function(*arguments)`` for one long call that releases the interpreter lock: signals are served meanwhile."""
+    if threading.current_thread() is not threading.main_thread():  # signals belong to the main thread
+        return function(*arguments)
+    worker = ThreadPoolExecutor(1, thread_name_prefix="softmargin")
+    try:
+        return worker.submit(function, *arguments).result()
+    finally:
+        worker.shutdown(wait=False)
 
 
 def _forget() -> None:

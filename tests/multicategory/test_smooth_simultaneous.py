@@ -84,7 +84,7 @@ def test_composite_probabilities_are_proper_and_keep_the_order_of_scores(seed, k
 def test_newton_reaches_the_minimum_of_a_generic_solver(mix, penalize):
     X, y, weight = problem(1, k=3)
     loss = losses.get("logistic")
-    model = CompositeMarginClassifier(loss, mix=mix, C=0.7, penalize_intercept=penalize).fit(X, y, weight)
+    model = CompositeMarginClassifier(loss, mix=mix, C=0.7, penalize_intercept=penalize, tol=1e-10).fit(X, y, weight)
     composite = Composite(loss, mix)
 
     def objective(v):
@@ -104,14 +104,16 @@ def test_newton_reaches_the_minimum_of_a_generic_solver(mix, penalize):
 def test_sparse_kernel_and_wide_routes_agree(make):
     X, y, weight = problem(2)
     X[np.abs(X) < 0.5] = 0
-    base = make(C=0.5).fit(X, y, weight).decision_function(X)
+    base = make(C=0.5, tol=1e-10).fit(X, y, weight).decision_function(X)
     sparse_X = sparse.csr_array(X)
-    np.testing.assert_allclose(make(C=0.5).fit(sparse_X, y, weight).decision_function(sparse_X), base, atol=1e-7)
-    kernel = make(C=0.5, kernel="linear").fit(X, y, weight)
+    np.testing.assert_allclose(
+        make(C=0.5, tol=1e-10).fit(sparse_X, y, weight).decision_function(sparse_X), base, atol=1e-7
+    )
+    kernel = make(C=0.5, kernel="linear", tol=1e-10).fit(X, y, weight)
     np.testing.assert_allclose(kernel.decision_function(X), base, atol=1e-6)
     wide, labels, _ = problem(3, n=20, p=50, k=3)
-    features = make(C=0.5).fit(wide, labels)
-    kernel = make(C=0.5, kernel="linear").fit(wide, labels)
+    features = make(C=0.5, tol=1e-10).fit(wide, labels)
+    kernel = make(C=0.5, kernel="linear", tol=1e-10).fit(wide, labels)
     np.testing.assert_allclose(
         features.coef_ @ wide.T, (kernel.decision_function(wide) - kernel.intercept_).T, atol=1e-7
     )
@@ -119,14 +121,14 @@ def test_sparse_kernel_and_wide_routes_agree(make):
 
 def test_logistic_composite_of_two_classes_is_logistic_regression():
     X, y, _ = problem(4, k=2)
-    ours = CompositeMarginClassifier("logistic", mix=0.3, C=1.4).fit(X, y)
+    ours = CompositeMarginClassifier("logistic", mix=0.3, C=1.4, tol=1e-10).fit(X, y)
     peer = LogisticRegression(C=0.7, tol=1e-12, max_iter=10**4).fit(X, y)  # |f_1|^2 + |f_2|^2 = 2 |f_2|^2
     np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-5)
 
 
 def test_infinite_level_is_multinomial_logistic_regression():
     X, y, weight = problem(5)
-    ours = TruncatedSoftmaxClassifier(np.inf, C=0.7).fit(X, y, weight)
+    ours = TruncatedSoftmaxClassifier(np.inf, C=0.7, tol=1e-10).fit(X, y, weight)
     peer = LogisticRegression(C=0.7, tol=1e-12, max_iter=10**5).fit(X, y, weight)
     np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-5)
     assert ours.sample_trust_.min() == 1
@@ -138,8 +140,8 @@ def test_wrong_labels_lose_trust_and_influence():
     wrong = rng.choice(300, 30, replace=False)
     noisy = y.copy()
     noisy[wrong] = (noisy[wrong] + rng.integers(1, 4, 30)) % 4
-    model = TruncatedSoftmaxClassifier(C=10).fit(X, noisy)
-    plain = TruncatedSoftmaxClassifier(np.inf, C=10).fit(X, noisy)
+    model = TruncatedSoftmaxClassifier(C=10, tol=1e-10).fit(X, noisy)
+    plain = TruncatedSoftmaxClassifier(np.inf, C=10, tol=1e-10).fit(X, noisy)
     assert model.sample_trust_[wrong].mean() <= 0.4
     assert np.delete(model.sample_trust_, wrong).mean() > 0.85
     assert model.score(X, y) >= plain.score(X, y)
@@ -148,7 +150,7 @@ def test_wrong_labels_lose_trust_and_influence():
     assert np.all(np.diff(history) <= 1e-9 * history[0])
     # dropped rows have no influence: the fit to the others alone is the same
     kept = model.sample_trust_ > 0
-    again = TruncatedSoftmaxClassifier(np.inf, C=10).fit(X[kept], noisy[kept])
+    again = TruncatedSoftmaxClassifier(np.inf, C=10, tol=1e-10).fit(X[kept], noisy[kept])
     np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-6)
 
 
@@ -172,7 +174,7 @@ def test_rows_of_zero_weight_have_no_trust():
 def test_renaming_classes_permutes_the_columns(make):
     X, y, weight = problem(9)
     order = np.array([2, 0, 3, 1])
-    one = make().fit(X, y, weight)
+    one = make(tol=1e-10).fit(X, y, weight)
     two = clone(one).fit(X, order[y], weight)
     np.testing.assert_allclose(two.predict_proba(X)[:, order], one.predict_proba(X), atol=1e-7)
 

@@ -294,7 +294,8 @@ cdef class GramStore(_Store):
 
 def ascend(_Store store, int link, tuple bounds, double[::1] cost, int[::1] codes, double[:, ::1] b,
            double[:, ::1] beta, double tol, long max_passes, uint64_t seed):
-    """Passes over the rows until no active block moves by more than ``tol``; returns the number of blocks visited.
+    """Passes over the rows until no active block moves by more than ``tol``; returns the number of blocks visited
+    and whether that came about.
 
     ``bounds`` is (own_lo, own_hi, other_lo, other_hi, own_lin, other_lin); ``b``, ``beta`` and the store's arrays are
     changed in place. Scores of rows that left the active set are stale afterwards. Signals are served between blocks.
@@ -357,4 +358,4 @@ def ascend(_Store store, int link, tuple bounds, double[::1] cost, int[::1] code
         free(work)
         free(active)
         free(still)
-    return visited
+    return visited, worst <= tol or n_active == 0

@@ -27,6 +27,7 @@ __all__ = ["CRITERIA", "CompositeGrid", "tune_composite"]
 
 Array = NDArray[np.floating[Any]]
 
+_SMALLEST_TRACE = 1e-200  # of features that tell rows apart at all
 CRITERIA = ("brier", "log_loss", "error", "gcv")
 
 
@@ -65,7 +66,7 @@ def tune_composite(
     ``counts`` are the weights without class weights: a row that counts for several is left out once for each.
     """
     if isinstance(Cs, (int, np.integer)):
-        unit = spectrum.trace if spectrum.trace > 0 else 1.0
+        unit = spectrum.trace if spectrum.trace > _SMALLEST_TRACE else 1.0
         Cs = 1 / (2 * unit * np.logspace(1, -6, int(Cs)))
     Cs = np.asarray(Cs, dtype=np.float64)
     lams = 1 / (2 * Cs)

@@ -4,7 +4,7 @@
 machine, keeps scores through primal weights (linear features, never n x n) or Gram rows (kernels), and decides when to
 stop: after each call of the kernel all scores are computed afresh and the solver returns once
 
-    gap = (P - D) / max(P, D, 1e-12 cost) <= tol.
+    gap = (P - D) / max(|P|, 1e-12 cost) <= tol.
 
 A problem so small that precision costs nothing is carried on until blocks hardly move: repeated rows and weighted rows
 then give the same scores. Passes count by the blocks they visit, in units of all rows.
@@ -45,6 +45,8 @@ _PASSES_PER_CALL = 50
 _FREE_WORK = 3e7  # operations that take some hundredths of a second
 _SMALLEST_MOVE = 1e-13
 _FEW_ROWS = 5000  # a pass over fewer rows counts as one over so many
+_LITTLE_GAIN = 0.9
+_WEAKEST = 1000.0  # a proximal term weaker still makes the kernel of the passes ill conditioned
 _FEWEST_PASSES = 100.0  # before the interior point method may take over
 _INTERIOR_STEPS = 30  # of the interior point method, as a rule
 _INTERIOR_WORK = 1e9  # multiplications per step that still take a fraction of a second
@@ -83,6 +85,7 @@ class _Ascent:
         self.codes = problem.codes.astype(np.int32)
         self.cost = np.ascontiguousarray(problem.weights, dtype=np.float64)
         self.shift = self._first_shift(problem.intercept)
+        self.first_shift, self.imbalance, self.settled = self.shift, math.inf, False
         n = len(self.codes)
         self.b: Array = np.zeros((n, self.k))
         if problem.loss.method == "bounded":  # the smallest feasible b: own class at its cost
@@ -128,6 +131,14 @@ class _Ascent:
     def intercept(self) -> Array:
         return self.offset + self.shift * self.total
 
+    def take_proximal_step(self) -> None:
+        """Move the centre of the proximal term; weaken the term where the sums of ``beta`` hardly fell."""
+        self.offset = self.intercept
+        imbalance = float(np.abs(self.total).sum())
+        if self.settled and imbalance > _LITTLE_GAIN * self.imbalance and self.shift < _WEAKEST * self.first_shift:
+            self.shift *= 2
+        self.imbalance = imbalance
+
     def run(self, tol: float, passes: int, seed: int) -> float:
         """Ascend until blocks move by less than ``tol``; scores are fresh afterwards. Returns the passes made."""
         if self.design.K is not None:
@@ -138,7 +149,7 @@ class _Ascent:
             make = kernel.SparseStore if sparse.issparse(self.design.Z) else kernel.DenseStore
             store = make(self.design.Z, self.theta, self.total, self.offset, self.shift)
         link, bounds, linear = self.machine
-        visited = kernel.ascend(
+        visited, self.settled = kernel.ascend(
             store, link, (*bounds, *linear), self.cost, self.codes, self.b, self.beta, tol, passes, seed
         )
         self.refresh()
@@ -163,7 +174,9 @@ class _Ascent:
         return primal, gap
 
     def relative(self, primal: float, gap: float) -> float:
-        return gap / max(abs(primal), 1e-12 * float(self.cost.sum()))
+        """The gap in units of the objective; that of the bounded machine, ``-f_y``, may vanish but for a constant."""
+        unit = 1.0 if self.loss.method == "bounded" else 1e-12
+        return gap / max(abs(primal), unit * float(self.cost.sum()))
 
 
 def solve_hinge(
@@ -192,7 +205,7 @@ def solve_hinge(
         if used >= budget:
             break
         if ascent.free:
-            ascent.offset = ascent.intercept
+            ascent.take_proximal_step()
         move = max(0.3 * move, _SMALLEST_MOVE)
     coef, b = ascent.design.original(ascent.theta, ascent.intercept)
     return _solution(ascent, (coef, b), primal, relative, math.ceil(used), tol, history)

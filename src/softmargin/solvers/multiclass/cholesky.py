@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-__all__ = ["shifted_cholesky"]
+__all__ = ["inverse_of_factored", "shifted_cholesky"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -39,6 +39,26 @@ def shifted_cholesky(M: Array) -> Array:
         "a matrix of the fit is not positive semidefinite to working precision: check that the kernel is one "
         "(symmetric, positive semidefinite), scale the features, or lower C."
     )
+
+
+def inverse_of_factored(L: Array) -> Array:
+    """``(L L')^-1`` in C order, both triangles, from a lower factor, which may be overwritten."""
+    n = len(L)
+    if n <= 2 * _BLOCK:
+        out = linalg.lapack.dpotri(L, lower=1, overwrite_c=1)[0].T  # the upper triangle in C order
+        return np.triu(out) + np.triu(out, 1).T
+    inverse = np.zeros((n, n))
+    for first in range(0, n, _BLOCK):
+        last = min(first + _BLOCK, n)
+        unit = np.zeros((n - first, last - first))
+        unit[np.diag_indices(last - first)] = 1
+        inverse[first:, first:last] = linalg.solve_triangular(L[first:, first:], unit, lower=True, check_finite=False)
+    out = np.empty((n, n))
+    for first in range(0, n, _BLOCK):
+        last = min(first + _BLOCK, n)
+        out[first:last, :last] = inverse[first:, first:last].T @ inverse[first:, :last]
+        out[:first, first:last] = out[first:last, :first].T
+    return out
 
 
 def _factorise(F: Array) -> bool:

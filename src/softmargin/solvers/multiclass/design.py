@@ -49,11 +49,11 @@ class Design:
         expansion, free = problem.expansion, problem.intercept == "free"
         if expansion.is_kernel:
             K, center = _centred_kernel(expansion, share if free else None)
-            _check_size(float(np.abs(K).max(initial=0.0)), weight)
+            _check_size(float(np.sqrt(np.abs(K).max(initial=0.0))), weight)
             return cls(None, K, center, share)
         Z, center = _features(expansion, share if free else None)
         values = Z.data if sparse.issparse(Z) else Z
-        _check_size(max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) ** 2, weight)
+        _check_size(max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))), weight)
         if not gram:
             return cls(Z, None, center, share)
         if sparse.issparse(Z):
@@ -115,11 +115,11 @@ def _centred(K: Array, mean: Array, share: Array) -> Array:
     return Kc
 
 
-def _check_size(square: float, weight: float) -> None:
+def _check_size(largest: float, weight: float) -> None:
     """Refuse rows so long that no solution could be certified."""
-    if not square * weight <= _HOPELESS:
+    if not largest * largest * weight <= _HOPELESS:
         raise ValueError(
-            f"rows reach a squared length of {square:.3g} and C times sample_weight is {weight:.3g}: their product is "
+            f"rows reach {largest:.3g} and C times sample_weight is {weight:.3g}: their product is "
             "beyond what double precision can resolve. Standardise the columns of X (or scale the kernel), or lower C "
             "or the weights."
         )

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from softmargin.problem import MulticlassProblem
-from softmargin.solvers.multiclass.cholesky import shifted_cholesky
+from softmargin.solvers.multiclass.cholesky import inverse_of_factored, shifted_cholesky
 
 __all__ = ["solve_kernel"]
 
@@ -36,7 +36,6 @@ Array = NDArray[np.floating[Any]]
 
 _SINGLE_CONDITION = 1e4  # of N; beyond it single precision gains too few digits per refinement
 _REFINEMENTS = 3
-_BLOCK = 256
 
 
 def solve_kernel(K: Array, problem: MulticlassProblem, mix: float, lam: float) -> tuple[Array, Array]:
@@ -88,13 +87,7 @@ def _resolvent(K: Array, mix: float, lam: float) -> tuple[_Affine, _Affine]:
         return _Affine(1 / lam, 0.0, K), _Affine(0.0, 1 / lam, K)
     A = (1 - mix) * K
     A[np.diag_indices_from(A)] += lam
-    lower, _ = linalg.lapack.dpotri(shifted_cholesky(A), lower=1, overwrite_c=1)
-    R = lower.T  # C order, upper triangle filled
-    for first in range(0, len(R), _BLOCK):  # block by block: a transpose at large strides is slow
-        last = first + _BLOCK
-        R[last:, first:last] = R[first:last, last:].T
-        corner = R[first:last, first:last]
-        corner[:] = np.triu(corner) + np.triu(corner, 1).T
+    R = inverse_of_factored(shifted_cholesky(A))
     return _Affine(0.0, 1.0, R), _Affine(1 / (1 - mix), -lam / (1 - mix), R)
 
 

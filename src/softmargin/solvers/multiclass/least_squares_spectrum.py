@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
+from softmargin._threads import interruptible
 from softmargin.solvers.multiclass.least_squares_moments import LeaveOneOut
 
 __all__ = ["Spectrum", "half_path"]
@@ -63,7 +64,7 @@ class Spectrum:
         if sparse.issparse(Z) and intercept == "penalized":
             edge = np.asarray(weight @ Z)
             S = np.block([[np.array([[weight.sum()]]), edge[None, :]], [edge[:, None], S]])
-        values, U = linalg.eigh(0.5 * S, check_finite=False)
+        values, U = interruptible(np.linalg.eigh, 0.5 * S)
         if not sparse.issparse(Z):
             Q = Z @ U
         elif intercept == "penalized":
@@ -83,8 +84,10 @@ class Spectrum:
             mean = K @ share
             K -= mean + (mean - share @ mean)[:, None]
         root = np.sqrt(weight)
-        values, U = linalg.eigh(root[:, None] * K * root, overwrite_a=True, check_finite=False)
-        kept = values > max(values[-1], 0) * len(values) * np.finfo(float).eps
+        values, U = interruptible(np.linalg.eigh, root[:, None] * K * root)
+        values = np.maximum(values, 0)
+        kept = values > values[-1] * len(values) * np.finfo(float).eps
+        kept[-1] = True  # a kernel that tells no rows apart still is a feature
         Q = U[:, kept] * np.sqrt(values[kept]) / root[:, None]
         return cls(Q, 0.5 * values[kept], intercept == "free")
 
@@ -130,4 +133,4 @@ def _fits(Q: Array, pull: Array, e: Array, lams: Array) -> Iterator[Array]:
     together = max(1, _BATCH_ENTRIES // max(n * k, 1))
     for first in range(0, len(lams), together):
         batch = lams[first : first + together]
-        yield from ((pull / (e + batch[:, None])[:, None]).reshape(-1, len(e)) @ Q.T).reshape(-1, k, n)
+        yield from ((pull / (e + batch[:, None])[:, None]).reshape(k * len(batch), len(e)) @ Q.T).reshape(-1, k, n)

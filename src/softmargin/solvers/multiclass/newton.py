@@ -167,24 +167,20 @@ class _InnerProducts:
         return linalg.cho_solve((self.factor, True), residual, check_finite=False)
 
     def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
-        level = float(curvature.mean())
-        mass = float(curvature.mean(axis=1).sum())
+        level, mass = float(curvature.mean()), max(float(curvature.mean(axis=1).sum()), 1e-300)
         step, residual = np.zeros_like(gradient), -gradient
         direction = image_K = np.zeros_like(gradient)
-        rho = first = 0.0
-        for i in range(_MAX_CG + 1):
-            scaled = np.vstack([residual[0] / max(mass, 1e-300), self._precondition(residual[1:], level)])
+        rho, first = 0.0, 0.0
+        for i in range(_MAX_CG):
+            scaled = np.vstack([residual[0] / mass, self._precondition(residual[1:], level)])
             scaled_K = self.K @ scaled[1:]
-            previous = rho
-            rho = float(np.sum(residual[1:] * scaled_K) + residual[0] @ scaled[0])
-            if i == 0:
-                first = rho
-                direction, image_K = scaled, scaled_K
-            else:
-                if not rho > accuracy**2 * first:
-                    break
-                direction = scaled + (rho / previous) * direction
-                image_K = scaled_K + (rho / previous) * image_K
+            previous, rho = rho, float(np.sum(residual[1:] * scaled_K) + residual[0] @ scaled[0])
+            first = rho if i == 0 else first
+            if not rho > (accuracy**2 * first if i else 0.0):
+                break
+            share = rho / previous if i else 0.0
+            direction = scaled + share * direction
+            image_K = scaled_K + share * image_K if i else scaled_K
             moved = curve(image_K + direction[0])
             moved -= moved.mean(axis=1, keepdims=True)
             image = np.vstack([moved.sum(axis=0) if self.free else 0 * moved[0], moved + direction[1:]])
@@ -193,6 +189,8 @@ class _InnerProducts:
                 break
             step = step + (rho / bend) * direction
             residual = residual - (rho / bend) * image
+        # what K does not see has no part in rho, but in the stationarity of the rows
+        step[1:] += self._precondition(residual[1:], level)
         return step
 
 

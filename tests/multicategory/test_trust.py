@@ -1,0 +1,120 @@
+"""Simultaneous classifiers on data that break certificates: offsets, scales, few rows, many classes; interrupts."""
+
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from softmargin import (
+    CompositeLeastSquaresClassifier,
+    CompositeMarginClassifier,
+    MulticategorySVC,
+    TruncatedSoftmaxClassifier,
+)
+from softmargin.losses.multiclass import HINGES
+
+pytestmark = pytest.mark.filterwarnings('ignore:method="naive"')
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(30, 3)), np.arange(30) % 3
+DATA = {
+    "zeros, more columns than rows": (np.zeros((5, 8)), np.arange(5) % 3),
+    "zeros": (np.zeros((9, 2)), np.arange(9) % 3),
+    "two rows": (RNG.normal(size=(2, 3)), np.arange(2)),
+    "a row per class": (RNG.normal(size=(12, 3)), np.arange(12)),
+    "constant columns": (np.c_[np.ones(30), X[:, :1], 7 * np.ones(30), X[:, 1:], -3 * np.ones(30)], Y),
+    "repeated columns": (np.c_[X, X], Y),
+    "offset 1e5": (X + 1e5, Y),
+    "offset 1e7, wide": (RNG.normal(size=(6, 38)) + 1e7, np.arange(6) % 3),
+    "offset 1e9, wide": (RNG.normal(size=(6, 38)) + 1e9, np.arange(6) % 3),
+    "offset 1e9": (X + 1e9, Y),
+    "tiny": (X * 1e-6, Y),
+    "vanishing": (X * 1e-160, Y),
+}
+MODELS = [
+    *(CompositeLeastSquaresClassifier(mix=mix) for mix in (0.0, 0.5, 0.8, 1.0)),
+    CompositeLeastSquaresClassifier(mix="auto", C="auto", Cs=4),
+    *(MulticategorySVC(method) for method in HINGES),
+    CompositeMarginClassifier(),
+    CompositeMarginClassifier("exponential", mix=0.2),
+    TruncatedSoftmaxClassifier(),
+]
+
+
+def checked(model, X, y):
+    """Fit, and hold the fit to what every certificate promises."""
+    solution = model.fit(X, y).solution_
+    assert np.isfinite(solution.gap)
+    assert np.isfinite(solution.coef).all()
+    assert np.isfinite(model.decision_function(X)).all()
+    assert not solution.converged or solution.gap <= getattr(model, "tol", 1e-6)
+    return solution
+
+
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_awkward_data_with_a_free_intercept_are_certified(model, name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", 'method="naive"')
+        assert checked(model, *DATA[name]).converged
+
+
+@pytest.mark.parametrize("intercept", [{"penalize_intercept": True}, {"fit_intercept": False}])
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_awkward_data_are_certified_or_warned_about(model, name, intercept):
+    model = model.__class__(**(model.get_params() | intercept))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        solution = checked(model, *DATA[name])
+    assert solution.converged or any(issubclass(one.category, ConvergenceWarning) for one in seen)
+
+
+@pytest.mark.parametrize("size", [1e40, 1e160])
+@pytest.mark.parametrize("model", MODELS[:4] + MODELS[5:], ids=str)
+def test_hopeless_scales_are_refused(model, size):
+    with pytest.raises(ValueError, match="Standardise the columns"):
+        model.fit(X * size, Y)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_two_hundred_classes(kernel):
+    y = np.r_[np.arange(200), RNG.integers(0, 200, 40)]
+    data = RNG.normal(size=(240, 4))
+    for model in (CompositeLeastSquaresClassifier(mix=0.8, kernel=kernel), MulticategorySVC("reinforced", kernel=kernel)):
+        assert checked(model, data, y).converged
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MulticategorySVC("weston_watkins", C=1e4, max_iter=10**6, tol=1e-12),
+        MulticategorySVC("crammer_singer", kernel="rbf", C=1e6, max_iter=10**6, tol=1e-13),
+        CompositeMarginClassifier(kernel="rbf", C=1e3, tol=1e-14, max_iter=10**6),
+        TruncatedSoftmaxClassifier(kernel="rbf", C=1e3, tol=1e-14, max_iter=10**6),
+    ],
+    ids=str,
+)
+def test_interrupts_are_served(model):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 5, 1500)
+    data = rng.normal(size=(1500, 30))
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))
+    began = time.process_time()
+
+    def fit_for_ever():
+        while True:  # a fit that ends early is made again
+            model.fit(data, y)
+
+    timer.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(KeyboardInterrupt):
+            fit_for_ever()
+    assert time.process_time() - began < 10  # a loop that never looks would take minutes
