@@ -86,7 +86,10 @@ def test_hopeless_scales_are_refused(model, size):
 def test_two_hundred_classes(kernel):
     y = np.r_[np.arange(200), RNG.integers(0, 200, 40)]
     data = RNG.normal(size=(240, 4))
-    for model in (CompositeLeastSquaresClassifier(mix=0.8, kernel=kernel), MulticategorySVC("reinforced", kernel=kernel)):
+    for model in (
+        CompositeLeastSquaresClassifier(mix=0.8, kernel=kernel),
+        MulticategorySVC("reinforced", kernel=kernel),
+    ):
         assert checked(model, data, y).converged
 
 
