@@ -141,6 +141,7 @@ def test_there_are_no_probabilities():
     assert not hasattr(BalancingSVC().fit([[0.0], [1.0]], [0, 1]), "predict_proba")
 
 
+@pytest.mark.filterwarnings("ignore:The fitted score is constant:UserWarning")  # on labels of no relation to the rows
 @pytest.mark.parametrize(
     "params", [{"balance": 0.0, "kernel": "rbf"}, {"balance": math.inf}, {"balance": "bounded"}], ids=str
 )
