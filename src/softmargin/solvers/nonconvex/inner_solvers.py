@@ -140,11 +140,11 @@ class _NewtonSolver:
         here = self.point.under(problem, objective)
         _ = here.term.curvature  # brings slopes and cost as well
         here.measure()
-        step = indefinite_step(here)
+        many = len(here.margins) > FEW_ROWS
+        step = indefinite_step(here, damped=many)
         if step is None:
             return False
         reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))
-        many = len(here.margins) > FEW_ROWS
         if reach > _FURTHEST and not many:
             return False
         step = step.scaled(_FURTHEST / max(reach, _FURTHEST))

@@ -9,7 +9,8 @@ exactly where the quadratic model has a minimum. Kernels: with ``W = S D S``, ``
 
 on the rows with curvature. Features without a Hessian: conjugate gradients, which meet a direction of negative
 curvature where there is no minimum. The intercept's equation is eliminated; its pivot is positive at a minimum. None is
-returned where these conditions fail, and the caller takes another kind of step.
+returned where these conditions fail, and the caller takes another kind of step; or, for features of many rows, the
+negative curvatures are counted in part, which still gives a direction of descent, longer than the majoriser's.
 """
 
 from __future__ import annotations
@@ -29,36 +30,41 @@ __all__ = ["indefinite_step"]
 
 Array = NDArray[np.floating[Any]]
 
+_SHARES = (1.0, 0.8, 0.5, 0.2)  # of the negative curvatures that a damped step counts
 
-def indefinite_step(point: Point) -> Step | None:
-    """The Newton step of a problem at a point where its curvatures have any sign, if the model has a minimum."""
+
+def indefinite_step(point: Point, damped: bool = False) -> Step | None:
+    """The Newton step of a problem at a point where its curvatures have any sign, if the model has a minimum.
+
+    With ``damped``, where it has none, a part of the negative curvatures is left out until it has.
+    """
     system = point.system
     if isinstance(system, ConjugateSystem):
         W, g = point.term.curvature, point.g
         diagonal = system.expansion.squared_norms(np.abs(W)) + system.ridge
         return conjugate_gradients(system, W, diagonal, (point.residual.vector, float(g.sum())), point.forcing)
     if isinstance(system, FeatureSystem):
-        return _feature_step(system, point)
+        return _feature_step(system, point, damped)
     if isinstance(system, KernelSystem):
         return _kernel_step(system, point)
     return None
 
 
-def _feature_step(system: FeatureSystem, point: Point) -> Step | None:
+def _feature_step(system: FeatureSystem, point: Point, damped: bool) -> Step | None:
     W = point.term.curvature
-    hessian, border = system.expansion.moments(np.maximum(W, 0.0))
-    if np.any(W < 0):
-        negative = system.expansion.moments(np.maximum(-W, 0.0))
-        hessian, border = hessian - negative[0], border - negative[1]
-    hessian[np.diag_indices_from(hessian)] += system.ridge
-    factor = definite_cholesky(hessian)
-    if factor is None:
-        return None
-    bordered = Bordered(factor, border if system.fit_intercept else None, float(W.sum()))
-    if system.fit_intercept and bordered.pivot <= 0:
-        return None
-    dcoef, dintercept = bordered.solve(-point.residual.vector, -float(point.g.sum()))
-    return Step(dcoef, dintercept, system.expansion.apply(dcoef))
+    positive, negative = (system.expansion.moments(np.maximum(part, 0.0)) for part in (W, -W))
+    mass, less = float(np.maximum(W, 0.0).sum()), float(np.maximum(-W, 0.0).sum())
+    positive[0][np.diag_indices_from(positive[0])] += system.ridge
+    for share in _SHARES[: len(_SHARES) if damped else 1]:
+        factor = definite_cholesky(positive[0] - share * negative[0])
+        if factor is None:
+            continue
+        border = positive[1] - share * negative[1] if system.fit_intercept else None
+        bordered = Bordered(factor, border, mass - share * less)
+        if border is None or bordered.pivot > 0:
+            dcoef, dintercept = bordered.solve(-point.residual.vector, -float(point.g.sum()))
+            return Step(dcoef, dintercept, system.expansion.apply(dcoef))
+    return None
 
 
 def _kernel_step(system: KernelSystem, point: Point) -> Step | None:
