@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
+from softmargin.solvers.nonconvex.dual_bounds import DualSolver, accepts_dual
 from softmargin.solvers.nonconvex.growing_samples import growing_samples
 from softmargin.solvers.nonconvex.majorize_minimise import ROUNDING
 from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem
@@ -77,8 +78,10 @@ class InnerSolver(Protocol):
         ...
 
 
-def inner_solver(problem: Problem, engines: Sequence[Engine]) -> InnerSolver:
-    """The solver for bounds like ``problem``: the first of the engines that accepts them."""
+def inner_solver(problem: Problem, engines: Sequence[Engine], tol: float) -> InnerSolver:
+    """The solver for bounds like ``problem``: working sets for large kernels, else the first engine that accepts."""
+    if accepts_dual(problem):
+        return DualSolver(problem, tol)
     for engine in engines:
         if engine.accepts(problem):
             return _NewtonSolver(problem) if engine is NEWTON else _EngineSolver(problem, engine)

@@ -76,7 +76,7 @@ class MarginLossFit:
         check_majorizer(problem.loss)
         problem = self._with_fixed_costs(problem)
         trusted = bound_at(problem, certain_margins(problem))
-        inner = inner_solver(trusted, self.engines)
+        inner = inner_solver(trusted, self.engines, self.tol)
         ahead = inner.subsampled_start(problem, *self._how) if self.init == "base" else None
         base: Solution | None = None
         if ahead is None:
