@@ -73,6 +73,20 @@ class RobustSVC(ExpansionClassifier):
     classes_, coef_, intercept_, dual_coef_, support_, loss_, solution_, n_iter_, n_features_in_
         As in :class:`MarginClassifier`.
 
+    Notes
+    -----
+    From the paper to the parameters (m rows):
+
+    ==============================================  =========================================================
+    paper                                           here
+    ==============================================  =========================================================
+    mean loss + lambda ``|f|^2``                    ``C = 1 / (2 m lambda)``
+    sigma of the loss                               ``sigma``
+    Welsch, Cauchy, Geman-McClure, tanh             ``loss="welsch"``, ``"cauchy"``, ``"geman_mcclure"``, ``"tanh"``
+    weights omega of the reweighted machine         ``sample_trust_``
+    start at the L2-SVM, 100 rounds, tolerance 1e-4 ``init="base"``, ``max_iter``, ``tol``
+    ==============================================  =========================================================
+
     References
     ----------
     Feng, Yang, Huang, Mehrkanoon, Suykens (2016). Robust support vector machines for classification with nonconvex and

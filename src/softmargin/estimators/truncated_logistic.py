@@ -100,6 +100,19 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     classes_, coef_, intercept_, dual_coef_, support_, loss_, solution_, n_iter_, n_features_in_
         As in :class:`MarginClassifier`.
 
+    Notes
+    -----
+    From the thesis to the parameters:
+
+    ================================================  ====================================================
+    thesis, chapter 2                                 here
+    ================================================  ====================================================
+    sum of losses + lambda/2 ``|w|^2``                ``C = 1 / lambda``
+    t = -log(expit(s)), the level of truncation       ``level``
+    class weights (1 - pi, pi)                        ``2 (1 - pi)``, ``2 pi``: ``C`` is half the thesis's
+    schemes I, II, III for probabilities              ``scheme=1``, ``2``, ``3``
+    ================================================  ====================================================
+
     References
     ----------
     Park, S. Y. (2010). Robust penalized logistic regression. PhD thesis, chapters 1-2. Park, Liu (2011). Robust

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.utils import check_random_state
 
 from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.constraints import NONE, Constraint, number
 from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
 from softmargin.losses.multiclass import Capped, Softmax
-from softmargin.solvers import Solution
+from softmargin.problem import MulticlassProblem
+from softmargin.solvers import Solution, solve
 
 __all__ = ["TruncatedSoftmaxClassifier"]
 
@@ -65,6 +69,7 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         level: float | None = None,
         *,
         C: float = 1.0,
+        n_init: int = 1,
         penalize_intercept: bool = False,
         kernel: Any = None,
         gamma: Any = "scale",
@@ -80,6 +85,7 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
     ) -> None:
         self.level = level
         self.C = C
+        self.n_init = n_init
         self.penalize_intercept = penalize_intercept
         self.kernel = kernel
         self.gamma = gamma
@@ -98,12 +104,25 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         return Capped(Softmax(), self.level_)
 
     def _fit_classes(self, data: TrainingSet) -> Solution:
-        solution = super()._fit_classes(data)
         loss = self._multiclass_loss()
-        scores = self._problem(data, loss).scores(solution.coef) + solution.intercept
+        problem = self._problem(data, loss)
+        solution = min(self._stationary_points(problem), key=lambda found: found.objective)
+        scores = problem.scores(solution.coef) + solution.intercept
         kept = loss.kept(loss.base.value(scores, data.codes), data.codes)
         self.sample_trust_ = data.expand(kept.astype(np.float64), 0.0)
         return solution
+
+    def _stationary_points(self, problem: MulticlassProblem) -> Iterator[Solution]:
+        """Where the search ends from the fit to all rows, and from plain fits to random halves of them."""
+        yield solve(problem, tol=self.tol, max_iter=self.max_iter)
+        random, codes = check_random_state(self.random_state), problem.codes
+        plain = replace(problem, loss=problem.loss.base)
+        for _ in range(self.n_init - 1):
+            half = random.random_sample(len(codes)) < 0.5
+            missing = np.bincount(codes[half], minlength=problem.n_classes) == 0
+            weights = np.where(half | missing[codes], problem.weights, 0.0)
+            start = solve(replace(plain, weights=weights), tol=self.tol, max_iter=self.max_iter)
+            yield solve(problem, start, tol=self.tol, max_iter=self.max_iter)
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores, axis=1)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._progress import report
 from softmargin.expansions import Expansion
 from softmargin.problem import Problem
 from softmargin.solution import Solution
@@ -149,7 +150,7 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
         found, coef = family.solve(box.qp, u)
         n_iter += found.n_iter
         if verbose:
-            print(f"box QP: violation {found.violation:.2e}, relative gap {found.gap:.2e}, {n_iter} steps")
+            report(f"box QP: violation {found.violation:.2e}, relative gap {found.gap:.2e}, {n_iter} steps")
         solution = kinked_solution(box, found, coef, n_iter, tol)
         if solution.converged or n_iter >= max_iter or violation <= _FINE:
             return solution
