@@ -107,6 +107,7 @@ def tree_plan_of(estimator: Any, n_rounds: int, seed: int) -> TreePlan:
         row_fraction=float(estimator.row_fraction),
         column_fraction=float(estimator.column_fraction),
         fit_intercept=estimator.fit_intercept,
+        tol=float(estimator.tol),
         seed=seed,
         n_threads=n_threads(estimator),
     )

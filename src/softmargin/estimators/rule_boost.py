@@ -29,8 +29,6 @@ from softmargin.solvers.rules import WeightedRisk, prune
 
 __all__ = ["RuleBoostClassifier"]
 
-_MOST_WEIGHT = 1e150  # products of two sums stay finite
-
 
 class RuleBoostClassifier(RuleReader, ClassifierBase):
     """Boosted rules over numbers, categories and missing values.
@@ -273,11 +271,6 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         if len(bag) > 1 and prefer is None:
             loss, self.tuning_scores_ = choose_loss(self, bag, data)
             bag = [loss]
-        if not float(data.weight.max()) * len(data.weight) < _MOST_WEIGHT:
-            raise ValueError(
-                f"sample_weight and class_weight multiply to as much as {float(data.weight.max()):g} a row, which "
-                "leaves sums no room; divide the weights by a constant (only their ratios and the smoothing matter)."
-            )
         rows = LabelledRows(data.X, y, data.weight)
         if self.learner == "trees":
             self._store_trees(fit_trees(self, rows, data, bag[0]))
@@ -313,13 +306,13 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
             gap=model.gap,
             n_iter=self.n_iter_,
             converged=model.gap <= self.tol,
-            certificate="largest edge on the rules held",
+            certificate=model.certificate,
             history=model.risks,
             status=model.stopped,
         )
         if not np.isfinite(self.coef_).all() or not np.isfinite(self.intercept_).all():
             raise ArithmeticError("A coefficient is not finite: the loss overflows on these weights; raise smoothing.")
-        if not self.solution_.converged and self.update != "single" and setting(self, "learning_rate") == 1:
+        if not self.solution_.converged:
             warnings.warn(
                 f"The coefficients of the rules were left at a gap of {model.gap:.1e}, above tol={self.tol:g}: weights "
                 "so unequal, or classes so well separated, that the loss has no digits left. Raise smoothing or tol, "
@@ -341,10 +334,17 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
             gap=model.gap,
             n_iter=self.n_iter_,
             converged=model.gap <= self.tol,
-            certificate="largest edge on the leaves of the last trees",
+            certificate="largest residual of a leveraging step",
             history=model.risks,
             status=model.stopped,
         )
+        if not self.solution_.converged:
+            warnings.warn(
+                f"Leaves were left at a residual of {model.gap:.1e}, above tol={self.tol:g}: weights so unequal, or "
+                "classes so well separated, that the loss has no digits left. Raise smoothing or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         if not np.isfinite(self._score.values).all() or not np.isfinite(model.intercept).all():
             raise ArithmeticError("A leaf is not finite: the loss overflows on these weights; raise smoothing.")
 

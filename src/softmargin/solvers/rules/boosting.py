@@ -80,7 +80,9 @@ class BoostedModel:
     rounds: list[Round] = field(default_factory=list)
     risks: list[float] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)
+    residuals: list[float] = field(default_factory=list)
     gap: float = 0.0
+    certificate: str = "largest edge on the rules held"
     stopped: str = "n_rules"
 
 
@@ -102,6 +104,7 @@ def boost(
     """
     state = _start(learner, losses[0], y, weights, plan)
     model = BoostedModel(losses[0])
+    model.residuals.append(state.largest_edge())
     first_size = state.size
     _record(model, state)
     model.bounds.append(model.risks[0])
@@ -124,7 +127,10 @@ def boost(
         model.stages.pop()
         model.risks.pop()
         _record(model, state)
-    model.gap, model.loss = state.largest_edge(), state.loss
+        model.gap = state.largest_edge()
+    else:  # boosting by steps solves each step, and never claims the optimum over all rules held
+        model.gap, model.certificate = max(model.residuals), "largest residual of a leveraging step"
+    model.loss = state.loss
     return model
 
 
@@ -184,7 +190,7 @@ def _round(model: BoostedModel, state: ModelState, proposal: Proposal, scores: t
     members = state.hold(proposal.block)
     smoothing, before = state.smoothing, state.objective()
     decrease, old = _guaranteed_decrease(state, members, before), state.coef[:, members]
-    _update(state, members, proposal.edge, len(model.rounds) + 1, plan)
+    model.residuals.append(_update(state, members, proposal.edge, len(model.rounds) + 1, plan))
     if plan.update == "corrective" and plan.learning_rate == 1 and state.objective() > before - decrease:
         state.minimise(range(state.columns.shape[1]), plan.tol)  # a rough round fell short of the promised rate
     changed |= state.smoothing != smoothing
@@ -213,16 +219,17 @@ def _guaranteed_decrease(state: ModelState, members: Sequence[int], objective: f
     return total * (1 - np.sqrt(max(0.0, 1 - share)))
 
 
-def _update(state: ModelState, new: Sequence[int], edge: float, n_round: int, plan: Plan) -> None:
+def _update(state: ModelState, new: Sequence[int], edge: float, n_round: int, plan: Plan) -> float:
+    """The steps of a round; the largest residual they left."""
     count, fixed = state.columns.shape[1], list(range(state.n_fixed))
     if plan.update == "corrective":
         rough = _ROUND_TOL * edge if plan.learning_rate == 1 else 0.0  # a shortened step cannot be made up for
-        state.minimise(range(count), max(plan.tol, rough), plan.learning_rate)
-        return
-    state.minimise([*fixed, *new], plan.tol, plan.learning_rate)
+        return state.minimise(range(count), max(plan.tol, rough), plan.learning_rate)
+    residual = state.minimise([*fixed, *new], plan.tol, plan.learning_rate)
     if plan.update == "cyclic" and n_round % plan.recur == 0:
         for member in range(state.n_fixed, count):
-            state.minimise([*fixed, member], plan.tol, plan.learning_rate)
+            residual = max(residual, state.minimise([*fixed, member], plan.tol, plan.learning_rate))
+    return residual
 
 
 def _record(model: BoostedModel, state: ModelState) -> None:
@@ -238,5 +245,5 @@ def _return_to(model: BoostedModel, state: ModelState, stage: int) -> None:
     loss = model.rounds[max(stage, 1) - 1].loss if model.rounds else model.loss
     state.return_to(loss, np.column_stack([intercept, coef]) if state.n_fixed else coef, state.smoothing)
     del model.stages[stage + 1 :], model.risks[stage + 1 :], model.bounds[stage + 1 :]
-    del model.rounds[stage:]
+    del model.rounds[stage:], model.residuals[stage + 1 :]
     model.hypotheses = state.hypotheses

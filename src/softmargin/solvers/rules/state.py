@@ -122,9 +122,9 @@ class ModelState:
             edges.append(derivatives.gradient(point, self.coef[k])[1])
         return max(edges)
 
-    def minimise(self, members: Sequence[int], tol: float, rate: float = 1.0) -> None:
-        """A leveraging step on the block ``members`` for every channel, times ``rate``."""
-        members = list(members)
+    def minimise(self, members: Sequence[int], tol: float, rate: float = 1.0) -> float:
+        """A leveraging step on the block ``members`` for every channel, times ``rate``; returns the residual left."""
+        members, residual = list(members), 0.0
         for k in range(len(self.points)):
             block = self._solve(k, members, tol)
             step = rate * (block.coef - self.coef[k, members])
@@ -134,6 +134,8 @@ class ModelState:
             else:
                 move = self.columns.select(members).apply(step)
                 self.points[k] = self.risk_of(k).at(self.points[k].margins + self.y[k] * move)
+            residual = max(residual, block.edge)
+        return residual
 
     def _solve(self, k: int, members: list[int], tol: float) -> Block:
         point, coef, risk = self.points[k], self.coef[k, members], self.risk_of(k)
