@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -142,3 +144,77 @@ def test_l1_is_refused_with_the_reason():
     X, y = overlapping(30)
     with pytest.raises(ValueError, match="box_qp needs"):
         MarginClassifier(loss="hinge", l1_ratio=0.5).fit(X, y)
+
+
+@pytest.mark.parametrize("balance", [0.0, 1.0])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("shape", [(1500, 40), (1200, 3000)])
+def test_dual_descent_on_sparse_rows_equals_the_certified_optimum(shape, intercept, balance):
+    rng = np.random.default_rng(5)
+    X = sparse.random_array(shape, density=0.05, rng=rng, format="csr")
+    y = np.where(X[:, [0, 1, 2]].sum(axis=1) - 0.05 + 0.3 * rng.normal(size=shape[0]) > 0, 1.0, -1.0)
+    weights = rng.choice([0.5, 1.0, 2.0], size=shape[0])
+    one = problem(X, y, BalancedHinge(balance), weights, fit_intercept=intercept)
+    found = solve(one, tol=1e-6)
+    assert found.converged
+    dual = np.asarray(found.dual)
+    if intercept:
+        assert abs(dual.sum()) <= 1e-9 * np.abs(dual).sum()
+    alpha = dual * y
+    assert np.all((alpha <= weights * (1 + 1e-12)) & (alpha >= -balance * weights * (1 + 1e-12)))
+    primal = one.objective(found.coef, found.intercept)
+    assert primal == pytest.approx(found.objective, rel=1e-9)
+    assert primal - (alpha.sum() - 0.5 * np.sum((X.T @ dual) ** 2)) <= 2e-6 * primal
+    dense = solve(problem(X.toarray(), y, BalancedHinge(balance), weights, fit_intercept=intercept), tol=1e-8)
+    assert found.objective == pytest.approx(dense.objective, rel=2e-6)
+
+
+def test_repeated_binary_rows_are_solved_to_the_gap_asked_for():
+    rng = np.random.default_rng(6)
+    X = (rng.random((6000, 60)) < 0.04).astype(float)
+    y = np.where(X[:, :5].sum(axis=1) + 0.3 * rng.normal(size=6000) > 0.5, 1.0, -1.0)
+    found = solve(problem(sparse.csr_array(X), y), tol=1e-6)
+    assert found.converged
+    assert found.objective == pytest.approx(solve(problem(X, y), tol=1e-8).objective, rel=2e-6)
+
+
+@pytest.mark.parametrize("offset", [1e5, 1e7, 1e9])
+@pytest.mark.parametrize("n", [60, 2000])
+def test_an_offset_of_all_rows_costs_no_accuracy(n, offset):
+    X, y = overlapping(n, 5)
+    here, there = (MarginClassifier(loss="hinge").fit(data, y) for data in (X, X + offset))
+    assert there.solution_.converged
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e120, 1e-120, 1e-160])
+def test_features_of_any_size_are_solved_or_refused_and_never_not_a_number(factor):
+    X, y = overlapping(80, 5)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = MarginClassifier(loss="hinge").fit(factor * X, y)
+    except ValueError as error:
+        message = str(error)
+    else:
+        message = "precision"
+        assert np.isfinite(model.coef_).all()
+        assert not model.solution_.converged or model.solution_.gap <= model.tol
+    assert "precision" in message or "standardise" in message.lower()
+
+
+def test_collinear_columns_and_a_narrow_band_need_no_exact_factor():
+    X, y = overlapping(3000, 4)
+    X = np.c_[X, X @ np.ones(4), 1e3 * X[:, 0] + X[:, 1]]
+    assert MarginClassifier(loss="hinge", C=100.0).fit(X, y).solution_.converged
+
+
+def test_the_cost_of_a_smooth_kernel_has_no_cliff_in_the_number_of_rows():
+    rng = np.random.default_rng(7)
+    counts = []
+    for n in (900, 1100):
+        X = rng.normal(size=(n, 2)) / 2
+        y = np.where(rng.random(n) < np.where(X[:, 0] > 0, 0.8, 0.2), 1.0, -1.0)
+        K = Problem(Hinge(), expand(X, Kernel("rbf", 0.5)), y, np.ones(n), ElasticNet(0.0))
+        counts.append(solve(K, tol=1e-4).n_iter)
+    assert counts[0] <= 4 * counts[1] + 50  # working sets: refinement of few rows takes no more than the solution

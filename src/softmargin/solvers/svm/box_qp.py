@@ -333,13 +333,25 @@ def _equality_step(K: Array, G: Array, total: float | None) -> Array | None:
     return step if total is None else step + (-total - step.sum()) / drift.sum() * drift
 
 
-def box_report(box: BoxQP, point: Iterate, tol: float, known: tuple[float, float] | None = None) -> BoxSolution:
-    """The certificates of a point; ``known``: ``|h|^2 / 2`` and the dual value, where known apart from ``G``."""
+def box_report(
+    box: BoxQP, point: Iterate, tol: float, known: tuple[float, float] | None = None, intercept: float | None = None
+) -> BoxSolution:
+    """The certificates of a point; ``known``: ``|h|^2 / 2`` and the dual value, where known apart from ``G``.
+
+    A point strictly inside the box (of an interior method) says nothing about the interval of intercepts and brings its
+    own ``intercept``; its violation is then the largest residual beside a multiplier with room to move, in widths.
+    """
     u, G = point.u, point.G
     assert G is not None
-    violation = _violation(box, point)
-    interval = intercept_ends(u, G, box.lo, box.hi) if box.intercept else (0.0, 0.0)
-    b = midpoint(interval)
+    if intercept is None:
+        violation = _violation(box, point)
+        interval = intercept_ends(u, G, box.lo, box.hi) if box.intercept else (0.0, 0.0)
+        b = midpoint(interval)
+    else:
+        b, interval = intercept, (intercept, intercept)
+        width = np.where(np.isfinite(box.hi - box.lo), box.hi - box.lo, 1.0)
+        room = np.minimum(np.where(G + b > 0, u - box.lo, box.hi - u) / np.where(width > 0, width, 1.0), 1.0)
+        violation = float(np.max(np.abs(G + b) * np.maximum(room, 0.0), initial=0.0))
     residual = -G - b  # q - f
     dual_cost = np.zeros_like(residual)  # an infinite bound costs nothing at a zero residual
     np.multiply(np.where(residual > 0, box.hi, box.lo), residual, out=dual_cost, where=residual != 0)

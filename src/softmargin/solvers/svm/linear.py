@@ -2,7 +2,7 @@
 
     minimise  1/2 |w|^2 + sum_i max{v (q_i - x_i'w - b) : lo_i <= v <= hi_i}
 
-Four ways, by shape.
+By shape.
 
 * Few rows (to the last digits), or some with more columns than rows: the box QP of the Gram matrix ``XX'``.
 * Many rows, few columns: most rows end far from their corner, where the cost is linear. A rounded problem
@@ -11,6 +11,7 @@ Four ways, by shape.
   row on its side is optimal for all rows; otherwise the rows on the wrong side join and it is solved again (sifting).
   The set only grows, so this ends.
 * Many rows and columns: the box QP by working sets, with ``K = XX'`` never formed.
+* Sparse rows: dual coordinate descent first (``dual_descent``), within the price of what follows.
 * Stiff problems (large features or costs, where pair steps crawl): an interior point on all rows.
 
 All end in the box QP's own finish: multipliers put on their bounds, the free ones' equations solved, the interval of
@@ -35,6 +36,7 @@ from softmargin.solvers.svm.box_qp import (
     finish_box_qp,
     solve_box_qp,
 )
+from softmargin.solvers.svm.dual_descent import MOST_PASSES, dual_descent, passes_worth
 from softmargin.solvers.svm.interior_point import interior_point
 from softmargin.solvers.svm.kernel_rows import FeatureRows, GramRows
 from softmargin.solvers.svm.smoothed_start import SmoothedStart, smoothed_start
@@ -47,6 +49,9 @@ SAMPLE = 8  # the start is found on every eighth row
 ROWS_PER_COLUMN = 40  # rows a start or an interior point is worth sifting for
 GRAM_ROWS = 6000  # up to here XX' may be formed where columns are many
 COLUMNS = 2000  # beyond, p x p systems cost more than working sets
+FINE = 1e-5  # KKT violation from which multipliers are refined to their last digits
+FINEST_DESCENT = 1e-7  # coordinate descent is not asked for more
+GAP = 1e-6  # relative duality gap at which nothing is refined unless such a violation is asked for
 STIFF = 1e5  # squared length of a row times a bound: how far steps may have to go, in scores
 CRAWL = 3e4  # that times the rows: where pair steps on a Gram matrix become slower than an interior point
 
@@ -58,11 +63,16 @@ def solve_linear_hinge(
     n, p = features.shape
     if is_stiff(features, box):
         return _solve_stiff(features, box, tol, max_iter)
+    passes = passes_worth(features, start is not None) if n > EXACT_ROWS and tol > FINEST_DESCENT else 0
+    if passes:
+        found, w = dual_descent(features, box, start=start, tol=tol, max_passes=passes)
+        if found.converged or found.gap <= GAP:
+            return found, w
+        start = found.u
     if n > EXACT_ROWS and p <= COLUMNS and n >= 2 * p:
-        found = _solve_by_sifting(features, box, tol, max_iter)
-    else:
-        rows = GramRows.of(features.outer()) if n <= GRAM_ROWS else FeatureRows(features)
-        found = solve_box_qp(rows, box, start=start, tol=tol, max_iter=max_iter)
+        return _solve_by_sifting(features, box, tol, max_iter)
+    rows = GramRows.of(features.outer()) if n <= GRAM_ROWS else FeatureRows(features)
+    found = solve_box_qp(rows, box, start=start, tol=tol, max_iter=max_iter)
     return found, features.transpose(found.u)
 
 
@@ -84,15 +94,14 @@ def _solve_stiff(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> 
     _settle(u, box.q - scores - point.intercept, box)
     noise = np.finfo(np.float64).eps * float(features.squared_norms().sum()) * float(np.abs(u).max())
     if noise > accuracy:
-        implied = features.transpose(point.u)
-        known = 0.5 * float(point.w @ point.w), 0.5 * float(implied @ implied) - float(box.q @ point.u)
+        known = 0.5 * float(point.w @ point.w), _dual_value(features, box, point.u)
         return box_report(box, Iterate(u, scores - box.q, point.n_iter), tol, known), point.w
     rows = GramRows.of(features.outer()) if n <= EXACT_ROWS else FeatureRows(features)
     found = finish_box_qp(rows, box, Iterate(u, None, point.n_iter), tol=tol, max_iter=max_iter)
     return found, features.transpose(found.u)
 
 
-def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> BoxSolution:
+def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> tuple[BoxSolution, Array]:
     n, p = features.shape
     w, b, residual, blur = _start(features, box, max(ROWS_PER_COLUMN * p, n // 30))
     open_rows = np.abs(residual) <= 3 * blur
@@ -118,8 +127,22 @@ def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int
             break
         open_rows |= wrong
         blur = max(float(np.abs(residual[wrong]).max()), 1e-3 * blur)
+    known = 0.5 * float(w @ w), _dual_value(features, box, u)
+    quick = box_report(box, Iterate(u, -residual - b, n_iter), tol, known, b)
+    if tol > FINE and quick.gap <= GAP:  # what the interior point found needs no refinement
+        return quick, w
+    if tol > FINE and features.is_sparse:  # many equal rows at the corner: their multipliers are settled one by one
+        found, w = dual_descent(features, box, start=None, tol=tol, max_passes=MOST_PASSES)
+        if found.converged or found.gap <= GAP:
+            return found, w
     _settle(u, residual, box)
-    return finish_box_qp(FeatureRows(features), box, Iterate(u, None, n_iter), tol=tol, max_iter=max_iter)
+    found = finish_box_qp(FeatureRows(features), box, Iterate(u, None, n_iter), tol=tol, max_iter=max_iter)
+    return found, features.transpose(found.u)
+
+
+def _dual_value(features: Expansion, box: BoxQP, u: Array) -> float:
+    implied = features.transpose(u)
+    return 0.5 * float(implied @ implied) - float(box.q @ u)
 
 
 def _start(features: Expansion, box: BoxQP, band: int) -> SmoothedStart:

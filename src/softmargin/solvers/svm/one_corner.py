@@ -22,7 +22,7 @@ from softmargin.solvers.engine import Engine
 from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxQP, BoxSolution, solve_box_qp
 from softmargin.solvers.svm.conditioning import Conditioned
 from softmargin.solvers.svm.kernel_rows import GramRows
-from softmargin.solvers.svm.linear import GRAM_ROWS, is_stiff, solve_linear_hinge
+from softmargin.solvers.svm.linear import is_stiff, solve_linear_hinge
 
 __all__ = ["BOX_QP", "KinkedFamily", "SignedBox", "kinked_solution", "signed_box"]
 
@@ -75,8 +75,7 @@ class KinkedFamily:
             if self._rows is None or self._rows.dtype != dtype:
                 self._rows = _kernel_rows(self.expansion, dtype)
             return
-        n, p = self.expansion.shape
-        if self._rows is None and (n <= EXACT_ROWS or (n <= GRAM_ROWS and n < 2 * p)):
+        if self._rows is None and self.expansion.shape[0] <= EXACT_ROWS:
             self._rows = GramRows.of(self._conditioned.features.outer())
 
     def solve(self, box: BoxQP, start: Array | None = None) -> tuple[BoxSolution, Array]:
