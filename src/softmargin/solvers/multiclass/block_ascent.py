@@ -23,6 +23,7 @@ no bounds, starts with it).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,7 +209,8 @@ def solve_hinge(
             ascent.take_proximal_step()
         move = max(0.3 * move, _SMALLEST_MOVE)
     coef, b = ascent.design.original(ascent.theta, ascent.intercept)
-    return _solution(ascent, (coef, b), primal, relative, math.ceil(used), tol, history)
+    found = _solution(ascent, (coef, b), primal, relative)
+    return replace(found, n_iter=math.ceil(used), converged=relative <= tol, history=history)
 
 
 def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Solution:
@@ -238,22 +240,14 @@ def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Sol
             gap = primal - bound
             relative = ascent.relative(primal, gap)
             point = design.original(coef, found.theta[0])
-            return _solution(ascent, point, primal, relative, found.n_iter, tol, [])
+            solution = _solution(ascent, point, primal, relative)
+            return replace(solution, n_iter=found.n_iter, converged=relative <= tol)
     point = design.original(ascent.theta, ascent.intercept)
-    return _solution(ascent, point, primal, ascent.relative(primal, gap), found.n_iter, tol, [])
+    solution = _solution(ascent, point, primal, ascent.relative(primal, gap))
+    return replace(solution, n_iter=found.n_iter, converged=solution.gap <= tol)
 
 
-def _solution(
-    ascent: _Ascent, point: tuple[Array, Array], primal: float, relative: float, used: int, tol: float, history: Any
-) -> Solution:
-    return Solution(
-        point[0],
-        point[1],
-        ascent.b,
-        primal,
-        abs(relative),
-        used,
-        relative <= tol,
-        certificate="duality gap",
-        history=history,
-    )
+def _solution(ascent: _Ascent, point: tuple[Array, Array], primal: float, relative: float) -> Solution:
+    """A point with its certificate; the caller adds how it was reached."""
+    coef, b = point
+    return Solution(coef, b, ascent.b, primal, abs(relative), 0, False, certificate="duality gap")
