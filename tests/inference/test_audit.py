@@ -50,7 +50,7 @@ def test_a_row_never_votes_on_itself(flipped):
     before = audit_labels(MarginClassifier(), X[:60], y[:60], cv=folds).set_index("row")
     other[0] = 1 - other[0]
     after = audit_labels(MarginClassifier(), X[:60], other, cv=folds).set_index("row")
-    assert before.loc[0, "trust"] == pytest.approx(1 - after.loc[0, "trust"], abs=1e-9)
+    assert before.loc[0, "left_out"] == pytest.approx(1 - after.loc[0, "left_out"], abs=1e-9)
 
 
 def test_a_panel_votes_by_the_likelihood_of_labels_it_did_not_see():
@@ -63,8 +63,8 @@ def test_a_panel_votes_by_the_likelihood_of_labels_it_did_not_see():
     votes = together.attrs["votes"]
     assert sum(votes) == pytest.approx(1)
     assert votes[1] > 0.8
-    trust = np.array([one.sort_values("row")["trust"] for one in alone])
-    np.testing.assert_allclose(together.sort_values("row")["trust"], votes @ trust, atol=1e-12)
+    trust = np.array([one.sort_values("row")["left_out"] for one in alone])
+    np.testing.assert_allclose(together.sort_values("row")["left_out"], votes @ trust, atol=1e-12)
 
     def likelihood(w):
         return np.log(np.asarray(w) @ trust).mean()

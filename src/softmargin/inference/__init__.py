@@ -2,7 +2,8 @@
 
 from softmargin.inference._audit import audit_labels
 from softmargin.inference._inference import Inference
+from softmargin.inference._label_audit import LabelAudit
 from softmargin.inference._sandwich import LinearFit, sandwich
 from softmargin.inference._suitable import Caution
 
-__all__ = ["Caution", "Inference", "LinearFit", "audit_labels", "sandwich"]
+__all__ = ["Caution", "Inference", "LabelAudit", "LinearFit", "audit_labels", "sandwich"]

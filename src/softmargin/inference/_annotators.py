@@ -1,0 +1,71 @@
+"""Several annotators: a consensus label and the quality of each, by expectation-maximisation (Dawid and Skene 1979).
+
+Each annotator has a matrix ``pi_a[t, s]``, the probability of answering ``s`` on a row of class ``t``. Given those and
+the class shares, the answers on a row give a distribution over its true class; given the distributions, the matrices
+are weighted counts, with half a row of prior on each diagonal entry and a little everywhere. Class probabilities of a
+model can enter as the prior of each row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Consensus", "dawid_skene", "encode_answers"]
+
+Array = NDArray[np.floating[Any]]
+
+_ROUNDS, _SETTLED = 200, 1e-6
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """The probability of each class for every row, each annotator's accuracy and agreement with the consensus."""
+
+    probability: Array
+    confusion: Array
+    accuracy: Array
+    agreement: Array
+
+    @property
+    def codes(self) -> NDArray[np.intp]:
+        return self.probability.argmax(axis=1)
+
+
+def encode_answers(annotators: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The classes and the code of every answer, -1 where an annotator gave none (None or NaN)."""
+    answers = np.asarray(annotators, dtype=object)
+    if answers.ndim != 2:
+        raise ValueError(f"annotators must have a row per row of X and a column per annotator; got {answers.shape}.")
+    given = np.array([[value is not None and value == value for value in row] for row in answers], dtype=bool)
+    if not given.any(axis=1).all():
+        raise ValueError("annotators holds a row without any answer; give every row at least one.")
+    classes = np.unique(np.array(answers[given].tolist()))
+    codes = np.full(answers.shape, -1)
+    codes[given] = np.searchsorted(classes, np.array(answers[given].tolist()))
+    return classes, codes
+
+
+def dawid_skene(codes: NDArray[np.intp], k: int, prior: Array | None = None) -> Consensus:
+    """The consensus of answers ``codes`` (rows by annotators, -1 for none) on ``k`` classes."""
+    answered = codes >= 0
+    votes = np.array([np.bincount(row[row >= 0], minlength=k) for row in codes], dtype=float)
+    R = votes / votes.sum(axis=1, keepdims=True)
+    indicator = (codes[:, :, None] == np.arange(k)).astype(float)
+    for _ in range(_ROUNDS):
+        last = R
+        confusion = np.einsum("it,ias->ats", R, indicator) + 0.5 * np.eye(k) + 0.05
+        confusion /= confusion.sum(axis=2, keepdims=True)
+        base = np.log(R.mean(axis=0) + 1e-12) if prior is None else np.log(np.maximum(prior, 1e-6))
+        L = base + np.einsum("ias,ats->it", indicator, np.log(confusion))
+        R = np.exp(L - L.max(axis=1, keepdims=True))
+        R /= R.sum(axis=1, keepdims=True)
+        if np.abs(R - last).max() <= _SETTLED:
+            break
+    share = R.mean(axis=0)
+    accuracy = np.einsum("t,att->a", share, confusion)
+    same = np.where(answered, codes == R.argmax(axis=1)[:, None], False)
+    return Consensus(R, confusion, accuracy, same.sum(axis=0) / np.maximum(answered.sum(axis=0), 1))

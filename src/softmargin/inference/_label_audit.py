@@ -1,0 +1,185 @@
+"""``LabelAudit``: what an audit found, what to look at, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from softmargin.inference._annotators import Consensus
+from softmargin.inference._noise_model import Estimate, NoiseModel
+from softmargin.probability import weight_parameters
+
+__all__ = ["AuditedRows", "LabelAudit", "NoiseMatrix"]
+
+_KEEP, _DROP = "keep", "drop"
+
+
+class NoiseMatrix(NamedTuple):
+    """Frames with the true class in rows and the label in columns: shares of all rows, of the class, and interval."""
+
+    joint: Any
+    conditional: Any
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True)
+class AuditedRows:
+    """What was audited: the judge, the rows, their labels and weights, and the slices to report on."""
+
+    estimator: Any
+    X: Any
+    y: NDArray[Any]
+    weight: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class LabelAudit:
+    """The result of :func:`softmargin.audit_labels`; what a frame can do, it does with its ``table``.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per row of ``X``, least trusted first.
+    n_errors : Estimate
+        The estimated number of wrong labels with ``low`` and ``high``.
+    consensus : Consensus or None
+        Of several annotators.
+    """
+
+    table: Any
+    rows: AuditedRows = field(repr=False)
+    classes: NDArray[Any] = field(repr=False)
+    noise: NoiseModel = field(repr=False)
+    consensus: Consensus | None = None
+
+    @property
+    def n_errors(self) -> Estimate:
+        return self.noise.n_errors
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.table[key]
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "table" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self.table, name)
+
+    def suspects(self, fdr: float = 0.1) -> Any:
+        """The rows whose labels are wrong, but for a share of at most ``fdr``, as the noise model sees it.
+
+        The largest set of least trusted rows whose mean trust is no larger than ``fdr``: each row of it is right with
+        the probability of its trust.
+        """
+        if not 0 < fdr < 1:
+            raise ValueError(f"fdr must be strictly between 0 and 1; got {fdr!r}.")
+        trust = self.table["trust"].to_numpy()
+        running = np.cumsum(trust) / np.arange(1, len(trust) + 1)
+        return self.table.iloc[: int(np.searchsorted(running, fdr, side="right"))]
+
+    @property
+    def noise_matrix(self) -> NoiseMatrix:
+        """How often members of each class (rows) carry each label (columns), with intervals."""
+        import pandas as pd
+
+        def frame(values: Any) -> Any:
+            return pd.DataFrame(values, index=pd.Index(self.classes, name="true"), columns=self.classes)
+
+        noise = self.noise
+        return NoiseMatrix(frame(noise.joint), frame(noise.transition), frame(noise.low), frame(noise.high))
+
+    @property
+    def health(self) -> Any:
+        """Rows, estimated errors, their share and the mean trust of each class and each group."""
+        import pandas as pd
+
+        wrong = 1 - self.table["trust"]
+        slices = [("class", self.table["given"])]
+        if "group" in self.table:
+            slices.append(("group", self.table["group"]))
+        parts = []
+        for kind, key in slices:
+            found = wrong.groupby(key.to_numpy()).agg(["size", "sum", "mean"])
+            found.columns = ["rows", "errors", "error_rate"]
+            parts.append(found.assign(slice=kind).rename_axis("name").reset_index())
+        return pd.concat(parts, ignore_index=True)[["slice", "name", "rows", "errors", "error_rate"]]
+
+    def to_csv(self, path: Any, **options: Any) -> Any:
+        """Write the table, with an empty column ``decision`` to be filled in and given to :meth:`apply`."""
+        return self.table.assign(decision="").to_csv(path, **({"index": False} | options))
+
+    def apply(self, decisions: Any = None, *, fdr: float = 0.1) -> tuple[Any, Any, Any]:
+        """The cleaned ``(X, y, weights)``.
+
+        ``decisions`` maps rows (positions) to a label, ``"keep"`` or ``"drop"``: a dict, or a frame with columns
+        ``row`` and ``decision``, such as :meth:`to_csv` wrote and a reviewer filled in. None drops
+        ``suspects(fdr)``. Weights are the sample weights given times the trust in the labels nobody looked at.
+        """
+        chosen = self._decisions(decisions, fdr)
+        n = len(self.rows.y)
+        y = np.array(self.rows.y)
+        trust = self.table.set_index("row")["trust"].reindex(np.arange(n)).to_numpy(copy=True)
+        keep = np.ones(n, dtype=bool)
+        for row, decision in chosen.items():
+            trust[row] = 1.0
+            if isinstance(decision, str) and decision == _DROP:
+                keep[row] = False
+            elif not (isinstance(decision, str) and decision == _KEEP):
+                y[row] = decision
+        weight = trust if self.rows.weight is None else trust * self.rows.weight
+        kept = np.flatnonzero(keep)
+        return _safe_indexing(self.rows.X, kept), y[kept], weight[kept]
+
+    def _decisions(self, decisions: Any, fdr: float) -> dict[int, Any]:
+        if decisions is None:
+            return dict.fromkeys(self.suspects(fdr)["row"].tolist(), _DROP)
+        if hasattr(decisions, "columns"):
+            filled = decisions[decisions["decision"].notna() & (decisions["decision"].astype(str) != "")]
+            decisions = dict(zip(filled["row"].tolist(), filled["decision"].tolist(), strict=True))
+        known, n = set(self.classes.tolist()) | {_KEEP, _DROP}, len(self.rows.y)
+        for row, decision in decisions.items():
+            if not 0 <= row < n:
+                raise ValueError(f"decisions names row {row!r}; there are rows 0 to {n - 1}.")
+            if decision not in known:
+                raise ValueError(f"decisions has {decision!r} for row {row}; allowed are 'keep', 'drop' and a label.")
+        return dict(decisions)
+
+    def refit(self, estimator: Any = None, decisions: Any = None, *, fdr: float = 0.1) -> Any:
+        """A fresh copy of the (first) judge, or of ``estimator``, fitted to the cleaned rows."""
+        judge = self.rows.estimator if estimator is None else estimator
+        judge = judge[0] if isinstance(judge, (list, tuple)) else judge
+        if judge is None or isinstance(judge, str):
+            raise ValueError("the audit was made without a single classifier; name one: refit(estimator).")
+        X, y, _ = self.apply(decisions, fdr=fdr)
+        weight = self.rows.weight
+        if weight is not None:
+            kept = np.setdiff1d(np.arange(len(self.rows.y)), self._dropped(decisions, fdr))
+            weight = weight[kept]
+        return clone(judge).fit(X, y, **weight_parameters(judge, weight))
+
+    def _dropped(self, decisions: Any, fdr: float) -> list[int]:
+        return [row for row, what in self._decisions(decisions, fdr).items() if isinstance(what, str) and what == _DROP]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Trust of the rows of each class, with the number of errors estimated."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError("LabelAudit.plot needs matplotlib: pip install matplotlib") from error
+        ax = plt.subplots(figsize=(6.0, 3.6), layout="constrained")[1] if ax is None else ax
+        trust = [self.table["trust"][self.table["given"] == label].to_numpy() for label in self.classes]
+        ax.hist(trust, bins=20, range=(0, 1), stacked=True, label=[str(label) for label in self.classes])
+        number = self.n_errors
+        ax.set(xlabel="trust in the label given", ylabel="rows")
+        ax.set_title(f"about {number.value:.0f} wrong labels ({number.low:.0f} to {number.high:.0f})", fontsize=10)
+        ax.legend(title="label", frameon=False)
+        return ax
