@@ -84,7 +84,7 @@ def cost_path(
     """
     if not 0 <= C_min < C_max:
         raise ValueError(f"C_min and C_max must satisfy 0 <= C_min < C_max; got {C_min!r} and {C_max!r}.")
-    rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
+    rows = _training_rows(X, y, sample_weight, kernel, gamma=gamma, degree=degree, coef0=coef0)
     return _measured(_cost_path(rows, C_min, C_max, TraceOptions(jitter, max_events)))
 
 
@@ -175,7 +175,7 @@ def weight_path(
     (2,)
     """
     _check_cost(C)
-    rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
+    rows = _training_rows(X, y, sample_weight, kernel, gamma=gamma, degree=degree, coef0=coef0)
     zero = np.zeros_like(rows.bound)
     up = np.where(rows.y > 0, 2 * C * rows.bound, 0.0)
     down = np.where(rows.y < 0, -2 * C * rows.bound, 0.0)
@@ -253,7 +253,7 @@ def balance_path(
     True
     """
     _check_cost(C)
-    rows = _training_rows(X, y, sample_weight, kernel, gamma, degree, coef0)
+    rows = _training_rows(X, y, sample_weight, kernel, gamma=gamma, degree=degree, coef0=coef0)
     zero = np.zeros_like(rows.bound)
     plus, minus = np.where(rows.y > 0, C * rows.bound, 0.0), np.where(rows.y < 0, C * rows.bound, 0.0)
     problem = ParametricQP(rows.y, -minus, -plus, plus, minus)
@@ -286,9 +286,7 @@ def _check_cost(C: float) -> None:
         raise ValueError(f"C must be a positive finite number; got {C!r}.")
 
 
-def _training_rows(
-    X: Any, y: Any, sample_weight: Any, kernel: Any, gamma: Any, degree: int, coef0: float
-) -> TrainingRows:
+def _training_rows(X: Any, y: Any, sample_weight: Any, kernel: Any, **parameters: Any) -> TrainingRows:
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     rows = np.flatnonzero(weight > 0)
@@ -297,8 +295,7 @@ def _training_rows(
         raise ValueError(f"a path needs two classes among the rows of positive weight; y has {len(classes)}.")
     resolved = None
     if kernel is not None:
-        options = {"gamma": gamma, "degree": degree, "coef0": coef0, "weight": weight[rows]}
-        resolved = Kernel.resolve(kernel, X[rows], codes, **options)
+        resolved = Kernel.resolve(kernel, X[rows], codes, weight=weight[rows], **parameters)
         if resolved.precomputed and sparse.issparse(X):
             X = X.toarray()
     signs, weight = np.where(codes == 1, 1.0, -1.0), weight[rows]
