@@ -91,16 +91,19 @@ def taken_as_start(start: Solution | None, problem: Problem) -> Solution | None:
 def check_scale(problem: Problem) -> None:
     """Refuse features so large that no solution could be certified, as a few of their rows show."""
     n = problem.expansion.shape[0]
-    if problem.expansion.is_kernel or not problem.expansion.is_resident:
+    if not problem.expansion.is_resident:
         return
     # box QPs have a certificate that needs no ridge
     limit = np.finfo(np.float64).max if problem.loss.convex and not problem.loss.smooth else _HOPELESS
     rows = np.unique(np.linspace(0, n - 1, _FEW).astype(np.intp))
-    size = float(problem.expansion.take(rows).squared_norms().sum()) / len(rows)
+    if problem.expansion.is_kernel:
+        size = float(np.mean(problem.expansion.diagonal()))
+    else:
+        size = float(problem.expansion.take(rows).squared_norms().sum()) / len(rows)
     weight = float(np.mean(problem.weights))
     if not size * weight <= limit:
         raise ValueError(
-            f"X has rows of length {np.sqrt(size):.3g} and C times sample_weight is {weight:.3g}: their product is "
+            f"The rows have length {np.sqrt(size):.3g} and C times sample_weight is {weight:.3g}: their product is "
             "beyond what double precision can resolve. Standardise the columns of X, or lower C or the weights."
         )
 

@@ -1,12 +1,12 @@
-"""Marching along C: the elastic-net solutions at increasing C, several at a time.
+"""Predictor-corrector continuation in C: the elastic-net solutions at increasing C, several at a time.
 
 Three costs rule a path, and each is paid rarely here.
 
 * **Measuring all columns** (``Phi'g``, one pass over the data). The next few values of C are solved ahead on a
-  candidate set and verified together by one matrix product; the march steps back to the first value whose certificate
-  fails, with the violators added. Candidates are the support and the columns whose slope ``|Phi_j'g|``, extrapolated
-  linearly in log C from the last two verified values, reaches its l1 cost (the sequential strong rule where no
-  extrapolation is known yet). No guess is trusted: every value ends with a certified gap.
+  candidate set and verified together by one matrix product; the next attempt begins at the first value whose
+  certificate fails, with the violators added. Candidates are the support and the columns whose slope ``|Phi_j'g|``,
+  extrapolated linearly in log C from the last two verified values, reaches its l1 cost (the sequential strong rule
+  where no extrapolation is known yet). No guess is trusted: every value ends with a certified gap.
 * **Curvature** (``M' diag(phi'') M``). A stale matrix scaled by C serves while each step shrinks what is left at least
   fourfold, and is rebuilt when it does not.
 * **Evaluating the loss.** Such steps need slopes only; values are computed once per C, for the certificate.
@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 from softmargin._threads import one_blas_thread
 from softmargin.problem import Problem
 from softmargin.solvers import Solution, solve
-from softmargin.solvers.elastic_net.certificate import certify, violations
-from softmargin.solvers.elastic_net.quadratic_model import Bend, Columns
+from softmargin.solvers.elastic_net import Columns, Curvature, PrimalDual, certify, violations
 
-__all__ = ["march"]
+__all__ = ["continuation"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -44,14 +43,14 @@ _STEPS = 12
 
 
 @dataclass
-class Place:
+class Point:
     """A point on the candidate set; ``slopes`` are ``y s phi'(u)``, those of the data term at C = 1."""
 
     coef: Array
     intercept: float
     scores: Array
     slopes: Array
-    pull: Array  # slopes' product with the candidate columns
+    product: Array  # slopes' product with the candidate columns
     n_iter: int = 0
 
 
@@ -64,26 +63,26 @@ class Finish:
     conjugate: float
 
 
-class Stage:
+class CandidateSet:
     """A stretch of the path on fixed candidate columns; the problem's weights are the sample weights (C = 1)."""
 
     def __init__(self, problem: Problem, index: NDArray[np.intp], cost: Array) -> None:
         self.problem, self.index, self.cost = problem, index, cost[index]
         self.columns = Columns(problem.expansion, index, problem.penalty.ridge, problem.fit_intercept)
         self.signed = problem.y * problem.weights
-        self.bend: Bend | None = None
+        self.curvature: Curvature | None = None
 
-    def place(self, coef: Array, intercept: float, scores: Array, slopes: Array | None = None) -> Place:
+    def point(self, coef: Array, intercept: float, scores: Array, slopes: Array | None = None) -> Point:
         """A point with its slopes."""
         if slopes is None:
             slopes = self.signed * self.problem.loss.slope(self.problem.margins_of(scores, intercept))
-        return Place(coef, intercept, scores, slopes, self.columns.transpose(slopes))
+        return Point(coef, intercept, scores, slopes, self.columns.transpose(slopes))
 
-    def predict(self, C: float, seen: list[tuple[float, Place]]) -> Place:
+    def predict(self, C: float, seen: list[tuple[float, Point]]) -> Point:
         """Where to start at ``C``: the line through the last two solutions, in log C, or the last one."""
         now, at = seen[-1]
         if len(seen) < 2 or self.problem.penalty.positive:
-            return self.place(at.coef, at.intercept, at.scores, at.slopes)
+            return self.point(at.coef, at.intercept, at.scores, at.slopes)
         before, earlier = seen[-2]
         ahead = np.log(C / now) / np.log(now / before)
         change = ahead * (at.coef - earlier.coef)
@@ -93,44 +92,44 @@ class Stage:
             scores = at.scores + self.columns.apply(change)
         else:
             scores = at.scores + ahead * (at.scores - earlier.scores)
-        return self.place(at.coef + change, at.intercept + ahead * (at.intercept - earlier.intercept), scores)
+        return self.point(at.coef + change, at.intercept + ahead * (at.intercept - earlier.intercept), scores)
 
-    def _refresh(self, at: Place) -> None:
+    def _refresh(self, at: Point) -> None:
         loss, weights = self.problem.loss, self.problem.weights
         h = weights * loss.curvature(self.problem.margins_of(at.scores, at.intercept))
         bound = loss.curvature_bound
         if not np.isfinite(bound):
             bound = float(np.max(h / weights))
-        self.bend = self.columns.bend(np.maximum(h, (1e-6 * bound) * weights))
+        self.curvature = self.columns.curvature(np.maximum(h, (1e-6 * bound) * weights))
 
-    def _step(self, C: float, at: Place) -> Place:
-        assert self.bend is not None
+    def _step(self, C: float, at: Point) -> Point:
+        assert self.curvature is not None
         penalty, columns = self.problem.penalty, self.columns
         size = at.scores[self.index] if columns.is_kernel else at.coef
-        gradient = C * at.pull + penalty.ridge * size
+        gradient = C * at.product + penalty.ridge * size
         violation = violations(gradient, at.coef, self.cost, penalty.positive)
-        model = self.bend.model(C, C * float(at.slopes.sum()), gradient)
+        model = self.curvature.model(C, C * float(at.slopes.sum()), gradient)
         target = model.minimise(at.coef, self.cost, penalty.positive, violation)
         scores = at.scores + columns.apply(target.coef - at.coef)
-        return self.place(target.coef, at.intercept + target.shift, scores)
+        return self.point(target.coef, at.intercept + target.shift, scores)
 
-    def _left(self, C: float, at: Place, scale: float) -> float:
+    def _left(self, C: float, at: Point, scale: float) -> float:
         """An estimate of the relative gap on the candidates, once the intercept is settled."""
         penalty = self.problem.penalty
-        v, drift = C * at.pull, C * float(at.slopes.sum())
+        v, drift = C * at.product, C * float(at.slopes.sum())
         rest = 0.0
-        if self.bend is not None and self.bend.moment is not None:
-            v = v - self.bend.moment * (drift / self.bend.mass)
-            rest = drift * drift / (C * self.bend.mass)
+        if self.curvature is not None and self.curvature.moment is not None:
+            v = v - self.curvature.moment * (drift / self.curvature.mass)
+            rest = drift * drift / (C * self.curvature.mass)
         size = at.scores[self.index] if self.columns.is_kernel else at.coef
         violation = violations(v + penalty.ridge * size, at.coef, self.cost, penalty.positive)
         if penalty.ridge > 0 and not self.columns.is_kernel:
             return (rest + float(violation @ violation) / (2 * penalty.ridge)) / scale
         return rest / scale + float(np.max(violation / np.maximum(self.cost, 1e-300), initial=0.0))
 
-    def solve(self, C: float, at: Place, scale: float, goal: float) -> Place | None:
+    def solve(self, C: float, at: Point, scale: float, goal: float) -> Point | None:
         """Minimise over the candidates; None where undamped steps do not converge."""
-        if self.bend is None:
+        if self.curvature is None:
             self._refresh(at)
         fresh, left = False, self._left(C, at, scale)
         for n_iter in range(1, _STEPS + 1):
@@ -149,13 +148,13 @@ class Stage:
             fresh = slow
         return None
 
-    def _center(self, C: float, at: Place) -> Place:
+    def _center(self, C: float, at: Point) -> Point:
         """One Newton step of the intercept alone."""
-        if self.bend is not None and self.bend.moment is not None:
-            at.intercept -= float(at.slopes.sum()) / self.bend.mass
+        if self.curvature is not None and self.curvature.moment is not None:
+            at.intercept -= float(at.slopes.sum()) / self.curvature.mass
         return at
 
-    def finish(self, C: float, at: Place) -> Finish:
+    def finish(self, C: float, at: Point) -> Finish:
         """Value the loss and balance the dual slopes; leaves the point with the slopes of its final intercept."""
         loss, weights = self.problem.loss, self.problem.weights
         value, slope, _ = loss.evaluate(self.problem.margins_of(at.scores, at.intercept))
@@ -173,7 +172,7 @@ class Stage:
 
 
 @dataclass
-class March:
+class Continuation:
     """The whole path: certified solutions at increasing C."""
 
     problem: Problem
@@ -186,94 +185,89 @@ class March:
         expansion, penalty = self.problem.expansion, self.problem.penalty
         self.cost = penalty.thresholds(expansion.shape[1])
         self.found = [start]
-        self.pulls = [(self.Cs[0], expansion.transpose(np.asarray(start.dual)) / -self.Cs[0])]
+        self.slope_products = [(self.Cs[0], expansion.transpose(np.asarray(start.dual)) / -self.Cs[0])]
         self.scores = expansion.apply(start.coef)
-        ahead, forced = 2, np.zeros(0, dtype=np.intp)
+        ahead, violators = 2, np.zeros(0, dtype=np.intp)
         while len(self.found) < len(self.Cs):
             first = len(self.found)
             last = min(first + ahead, len(self.Cs))
-            stage = Stage(self.problem, self._candidates(self.Cs[last - 1], forced), self.cost)
-            forced = self._attempt(stage, first, last)
+            candidates = CandidateSet(self.problem, self._candidates(self.Cs[last - 1], violators), self.cost)
+            violators = self._attempt(candidates, first, last)
             complete = len(self.found) == last
             ahead = min(2 * ahead, _LONGEST) if complete else max(2, (len(self.found) - first + ahead) // 2)
         return self.found
 
-    def _candidates(self, C: float, forced: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _candidates(self, C: float, violators: NDArray[np.intp]) -> NDArray[np.intp]:
         """The support, the columns expected to matter by ``C``, and those a failed certificate named."""
-        now, pull = self.pulls[-1]
+        now, product = self.slope_products[-1]
         measure = np.negative if self.problem.penalty.positive else np.abs
-        if len(self.pulls) == 1:
-            wanted = measure(pull) >= 2 * self.cost / C - self.cost / now
+        if len(self.slope_products) == 1:
+            wanted = measure(product) >= 2 * self.cost / C - self.cost / now
         else:
-            before, earlier = self.pulls[-2]
-            ahead = pull + (pull - earlier) * (np.log(C / now) / np.log(now / before))
+            before, earlier = self.slope_products[-2]
+            ahead = product + (product - earlier) * (np.log(C / now) / np.log(now / before))
             wanted = measure(ahead) >= _NEAR * self.cost / C
-            wanted |= measure(pull) >= _NEAR * self.cost / now
+            wanted |= measure(product) >= _NEAR * self.cost / now
         wanted |= self.found[-1].coef != 0
-        wanted[forced] = True
+        wanted[violators] = True
         return np.flatnonzero(wanted)
 
-    def _attempt(self, stage: Stage, first: int, last: int) -> NDArray[np.intp]:
+    def _attempt(self, candidates: CandidateSet, first: int, last: int) -> NDArray[np.intp]:
         """Solve ``Cs[first:last]`` ahead, verify them together, keep those before the first failure.
 
         Returns the columns that spoiled the failing certificate; at least one value is always kept.
         """
         before = self.found[-1]
-        start = stage.place(before.coef[stage.index], before.intercept, self.scores)
-        seen, places = [(self.Cs[first - 1], start)], list[Place]()
+        start = candidates.point(before.coef[candidates.index], before.intercept, self.scores)
+        seen, points = [(self.Cs[first - 1], start)], list[Point]()
         finishes: list[Finish] = []
         for C in self.Cs[first:last]:
             repeated = seen[-1][0] >= C * (1 - 1e-9)  # no line through two solutions at one C
-            at = stage.predict(C, seen[-1:] if repeated else seen[-2:])
-            solved = stage.solve(C, at, before.objective * C / self.Cs[first - 1], _GOAL * self.tol)
+            at = candidates.predict(C, seen[-1:] if repeated else seen[-2:])
+            solved = candidates.solve(C, at, before.objective * C / self.Cs[first - 1], _GOAL * self.tol)
             if solved is None:
                 break
-            finishes.append(stage.finish(C, solved))
+            finishes.append(candidates.finish(C, solved))
             seen = [*seen[:-1], (C, solved)] if repeated else [*seen, (C, solved)]
-            places.append(solved)
-        if not places:
+            points.append(solved)
+        if not points:
             self._rescue(first)
             return np.zeros(0, dtype=np.intp)
         V = self.problem.expansion.transpose(np.column_stack([finish.dual for finish in finishes]))
-        spoilers: list[NDArray[np.intp]] = []
-        for i, (place, finish) in enumerate(zip(places, finishes, strict=True)):
+        violators_found: list[NDArray[np.intp]] = []
+        for i, (point, finish) in enumerate(zip(points, finishes, strict=True)):
             v = np.ascontiguousarray(V[:, i])
-            solution = self._certified(stage, self.Cs[first + i], place, finish, v)
-            if not spoilers and solution.converged:
-                self._keep(solution, v / self.Cs[first + i], place.scores)
+            solution = self._certified(candidates, self.Cs[first + i], point, finish, v)
+            if not violators_found and solution.converged:
+                self._keep(solution, v / self.Cs[first + i], point.scores)
             else:
-                size = place.scores if self.problem.expansion.is_kernel else solution.coef
+                size = point.scores if self.problem.expansion.is_kernel else solution.coef
                 G = v + self.problem.penalty.ridge * size
                 outside = violations(G, solution.coef, self.cost, self.problem.penalty.positive) > 0
-                outside[stage.index] = False
-                spoilers.append(np.flatnonzero(outside))
-        if len(self.found) == first and not any(len(some) for some in spoilers):
+                outside[candidates.index] = False
+                violators_found.append(np.flatnonzero(outside))
+        if len(self.found) == first and not any(len(some) for some in violators_found):
             self._rescue(first)  # the candidates were right, their solution was not
-        return np.unique(np.concatenate(spoilers)) if spoilers else np.zeros(0, dtype=np.intp)
+        return np.unique(np.concatenate(violators_found)) if violators_found else np.zeros(0, dtype=np.intp)
 
-    def _certified(self, stage: Stage, C: float, at: Place, finish: Finish, v: Array) -> Solution:
+    def _certified(self, candidates: CandidateSet, C: float, at: Point, finish: Finish, v: Array) -> Solution:
         problem = replace(self.problem, weights=C * self.problem.weights)
         coef = np.zeros(problem.expansion.shape[1])
-        coef[stage.index] = at.coef
-        norm = float(at.coef @ (at.scores[stage.index] if problem.expansion.is_kernel else at.coef))
-        penalty = 0.5 * problem.penalty.ridge * norm + float(stage.cost @ np.abs(at.coef))
-        certificate = certify(
-            problem,
-            loss=finish.loss,
-            conjugate=finish.conjugate,
-            v=v,
-            coef=coef,
-            scores=at.scores,
-            cost=self.cost,
-        )
+        coef[candidates.index] = at.coef
+        norm = float(at.coef @ (at.scores[candidates.index] if problem.expansion.is_kernel else at.coef))
+        penalty = 0.5 * problem.penalty.ridge * norm + float(candidates.cost @ np.abs(at.coef))
+        dual = PrimalDual(finish.loss, finish.conjugate, v, coef, at.scores, self.cost)
+        certificate = certify(problem, dual)
         objective = finish.loss + penalty
         gap = certificate.relative(objective, penalty)
         return Solution(coef, at.intercept, -finish.dual, objective, gap, at.n_iter, gap <= self.tol, certificate.kind)
 
-    def _keep(self, solution: Solution, pull: Array, scores: Array) -> None:
+    def _keep(self, solution: Solution, product: Array, scores: Array) -> None:
         C = self.Cs[len(self.found)]
-        earlier = [one for one in self.pulls if one[0] < C * (1 - 1e-9)]  # a repeated C says nothing about the slope
-        self.pulls = [*earlier[-1:], (C, pull)]
+        earlier = [
+            one for one in self.slope_products if one[0] < C * (1 - 1e-9)
+        ]  # a repeated C says nothing about the slope
+        self.slope_products = [*earlier[-1:], (C, product)]
         self.scores = scores
         self.found.append(solution)
 
@@ -282,11 +276,11 @@ class March:
         problem = replace(self.problem, weights=self.Cs[k] * self.problem.weights)
         solution = solve(problem, self.found[-1], tol=self.tol, max_iter=self.max_iter)
         assert solution.dual is not None
-        pull = problem.expansion.transpose(solution.dual) / -self.Cs[k]
-        self._keep(solution, pull, problem.expansion.apply(solution.coef))
+        product = problem.expansion.transpose(solution.dual) / -self.Cs[k]
+        self._keep(solution, product, problem.expansion.apply(solution.coef))
 
 
-def march(problem: Problem, Cs: Array, start: Solution, *, tol: float, max_iter: int) -> list[Solution]:
+def continuation(problem: Problem, Cs: Array, start: Solution, *, tol: float, max_iter: int) -> list[Solution]:
     """Solutions of ``problem`` (weights at C = 1) at the increasing values ``Cs``, given the one at ``Cs[0]``."""
     with one_blas_thread():  # many small products: more threads only wait for each other
-        return March(problem, Cs, tol, max_iter).run(start)
+        return Continuation(problem, Cs, tol, max_iter).run(start)

@@ -21,11 +21,11 @@ from sklearn.utils.validation import _check_sample_weight
 
 from softmargin.expansions import Kernel, expand
 from softmargin.losses import Loss, get
-from softmargin.paths.grid.continuation import march
+from softmargin.paths.grid.continuation import continuation
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import Solution, solve
-from softmargin.solvers.ridge.line_search import center
+from softmargin.solvers.ridge import center
 
 __all__ = ["MarginPath", "first_move", "margin_path"]
 
@@ -190,7 +190,7 @@ def margin_path(
 def _solve_all(
     problem: Problem, values: Array, first: float, null: Solution, tol: float, max_iter: int
 ) -> tuple[list[Solution], Array]:
-    """Zero up to the first C, then by marching (l1 on dense columns) or one value after the other."""
+    """Zero up to the first C, then by continuation (l1 on dense columns) or one value after the other."""
     costly = problem.penalty.thresholds(problem.expansion.shape[1]) > 0
     zero = (values <= first * (1 + 1e-12)) & costly.all()
     solutions = [_null_at(null, C) for C in values[zero]]
@@ -200,7 +200,9 @@ def _solve_all(
         warnings.simplefilter("always", ConvergenceWarning)
         if dense and problem.penalty.l1_ratio > 0 and len(rest):
             below = min(first, rest[0])
-            solutions += march(problem, np.append(below, rest), _null_at(null, below), tol=tol, max_iter=max_iter)[1:]
+            solutions += continuation(
+                problem, np.append(below, rest), _null_at(null, below), tol=tol, max_iter=max_iter
+            )[1:]
         else:
             start = solutions[-1] if solutions else None
             for C in rest:

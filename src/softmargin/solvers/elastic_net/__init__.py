@@ -1,1 +1,6 @@
-"""Smooth losses with l1 costs or folded concave penalties: proximal Newton and its certificate."""
+"""Smooth convex losses with l1 costs: proximal Newton steps on working sets, and what certifies them."""
+
+from softmargin.solvers.elastic_net.certificate import PrimalDual, certify, violations
+from softmargin.solvers.elastic_net.quadratic_model import Columns, Curvature
+
+__all__ = ["Columns", "Curvature", "PrimalDual", "certify", "violations"]

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from softmargin.problem import Problem
 from softmargin.solvers.engine import relative_gap
 
-__all__ = ["Certificate", "certify", "is_unbounded", "violations"]
+__all__ = ["Certificate", "PrimalDual", "certify", "is_unbounded", "violations"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -68,22 +69,27 @@ def violations(G: Array, coef: Array, cost: Array, positive: bool) -> Array:
     return np.where(coef == 0, np.maximum(at_zero, 0.0), np.abs(G + cost * np.sign(coef)))
 
 
-def certify(
-    problem: Problem,
-    *,
-    loss: float,
-    conjugate: float,
-    v: Array,
-    coef: Array,
-    scores: Array,
-    cost: Array,
-    shrunk: Callable[[float], float] | None = None,
-) -> Certificate:
-    """The best bound on how far the objective is above its minimum.
+@dataclass(frozen=True)
+class PrimalDual:
+    """A point and the dual point its slopes make, with what a certificate needs of them.
 
     ``conjugate`` is ``L*`` (or a bound of it) at dual slopes that sum to zero, ``v`` their product with the columns,
-    ``scores`` is ``Phi coef``. ``shrunk(c)`` is ``L*`` at ``c`` times those slopes, if it is to be computed.
+    ``scores`` is ``Phi coef``, ``cost`` the l1 cost of each coefficient. ``shrunk(c)`` is ``L*`` at ``c`` times those
+    slopes, if it is to be computed.
     """
+
+    loss: float
+    conjugate: float
+    v: Array
+    coef: Array
+    scores: Array
+    cost: Array
+    shrunk: Callable[[float], float] | None = None
+
+
+def certify(problem: Problem, at: PrimalDual) -> Certificate:
+    """The best bound on how far the objective is above its minimum."""
+    loss, conjugate, v, coef, scores, cost = at.loss, at.conjugate, at.v, at.coef, at.scores, at.cost
     is_kernel = problem.expansion.is_kernel
     square = float(coef @ (scores if is_kernel else coef))
     size = scores if is_kernel else coef
@@ -104,8 +110,8 @@ def certify(
         c = float(np.min(cost[over] / excess[over], initial=1.0))
         floor = problem.constant + float(problem.weights.sum()) * problem.loss.floor
         bound = c * conjugate - (1 - c) * floor
-        if shrunk is not None:
-            bound = min(bound, shrunk(c))
+        if at.shrunk is not None:
+            bound = min(bound, at.shrunk(c))
         best = min(best, loss + omega + bound + 0.5 * c * c * ridge * square)
     if math.isfinite(best):
         return Certificate(max(best, 0.0), "duality gap")

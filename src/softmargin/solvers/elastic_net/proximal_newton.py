@@ -24,7 +24,7 @@ from softmargin._progress import report
 from softmargin.losses import Loss
 from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
-from softmargin.solvers.elastic_net.certificate import Certificate, certify, is_unbounded, violations
+from softmargin.solvers.elastic_net.certificate import Certificate, PrimalDual, certify, is_unbounded, violations
 from softmargin.solvers.elastic_net.quadratic_model import Columns
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.ridge.line_search import center
@@ -88,16 +88,12 @@ class Iterate:
 
     def certify(self, v: Array, sharp: bool = False) -> Certificate:
         """How far the point is from optimal, given ``v = Phi'g``; ``sharp`` asks the loss for its conjugate."""
-        return certify(
-            self.problem,
-            loss=self.term.cost,
-            conjugate=float(self.g @ self.scores) - self.term.cost,
-            v=v,
-            coef=self.coef,
-            scores=self.scores,
-            cost=self.cost,
-            shrunk=self._conjugate if sharp and self.problem.loss.has_conjugate else None,
+        sharp = sharp and self.problem.loss.has_conjugate
+        conjugate = float(self.g @ self.scores) - self.term.cost
+        at = PrimalDual(
+            self.term.cost, conjugate, v, self.coef, self.scores, self.cost, self._conjugate if sharp else None
         )
+        return certify(self.problem, at)
 
     def _conjugate(self, c: float) -> float:
         """The conjugate of the data term at ``c`` times the present slopes, infinite where they are not its own."""
@@ -130,15 +126,15 @@ class Iterate:
         dmargins = self.problem.y * (scores + target.shift)
         size = self.scores[index] if columns.is_kernel else old
         linear = penalty.ridge * float(size @ step)
-        bend = 0.5 * penalty.ridge * float(step @ (scores[index] if columns.is_kernel else step))
+        square = 0.5 * penalty.ridge * float(step @ (scores[index] if columns.is_kernel else step))
         before = float(cost @ np.abs(old))
         slope = float(self.g @ (scores + target.shift))
-        descent = slope + linear + bend + float(cost @ np.abs(target.coef)) - before
+        descent = slope + linear + square + float(cost @ np.abs(target.coef)) - before
         noise = _ROUNDING * (abs(self.term.cost) + before)
         t = 1.0
         while t > 1e-15:
             term = self.problem.evaluate(self.margins + t * dmargins)
-            change = term.cost - self.term.cost + t * linear + t * t * bend
+            change = term.cost - self.term.cost + t * linear + t * t * square
             change += float(cost @ np.abs(old + t * step)) - before
             if change <= 1e-4 * t * min(descent, 0.0) + noise:
                 break

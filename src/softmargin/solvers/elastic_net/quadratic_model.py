@@ -75,16 +75,16 @@ class Columns:
         """The cheaper of the two forms."""
         n, k = self.M.shape
         if self.is_kernel or not (sparse.issparse(self.M) or k > min(2 * n, _GRAM_COLUMNS)):
-            return self.bend(h).model(1.0, float(g.sum()), self.gradient(g, coef, scores))
+            return self.curvature(h).model(1.0, float(g.sum()), self.gradient(g, coef, scores))
         return ResidualModel(self.M, g, h, self.ridge, self.fit_intercept)
 
-    def bend(self, h: Array) -> Bend:
+    def curvature(self, h: Array) -> Curvature:
         """The curvature of the data term along these columns."""
         scaled = self.M * np.sqrt(h).astype(self.M.dtype, copy=False)[:, None]
         H = np.ascontiguousarray(scaled.T @ scaled, dtype=np.float64)
         metric = self.ridge * self.M[self.index] if self.is_kernel else self.ridge
         if not self.fit_intercept:
-            return Bend(H, metric, None, 0.0)
+            return Curvature(H, metric, None, 0.0)
         moment, mass = self.transpose(h), float(h.sum())
         raw = np.diagonal(H).copy()
         H -= np.outer(moment, moment / mass)
@@ -92,10 +92,10 @@ class Columns:
         if flat.any():  # a constant column is the intercept itself
             H[flat] = 0.0
             H[:, flat] = 0.0
-        return Bend(H, metric, moment, mass)
+        return Curvature(H, metric, moment, mass)
 
 
-class Bend(NamedTuple):
+class Curvature(NamedTuple):
     """The Hessian ``M' diag(h) M`` with the intercept eliminated, the ridge's part, ``M'h`` and ``sum h``."""
 
     data: Array

@@ -1,4 +1,4 @@
-"""Nonconvex fits of tall data: find the minimum on few rows, then follow it to eight times as many, up to all.
+"""Nonconvex fits of many rows: find the minimum on few rows, then follow it to eight times as many, up to all.
 
 Where rows abound, the sum of their losses is a smooth function of ``(beta, b)`` whatever the loss, and the minimum of a
 sample lies within sampling error of the minimum of all. So the search, from the convex relative of the loss downhill,

@@ -1,4 +1,4 @@
-"""Reading tall data once per step: what a sweep tells about a point, and steps that learn from the sweeps so far.
+"""Reading many rows once per step: what a sweep tells about a point, and steps that learn from the sweeps so far.
 
 A sweep over blocks of rows that stay in cache between ``Phi beta`` and ``Phi'g`` yields margins, responses ``g`` and
 the residual ``r = (ridge beta + Phi'g, 1'g)``, and no line is searched. A Hessian of a sample of the rows, or of a
@@ -38,7 +38,8 @@ class Sweep:
 
         term = RowTerm(problem.loss, self.intercept)
 
-        def keep(scores: Array, y: Array, weights: Array, tilt: Any, offset: Any, margins: Array, g: Array) -> Response:
+        def keep(scores: Array, *vectors: Any) -> Response:
+            y, weights, tilt, offset, margins, g = vectors
             margins[:] = term.margins(scores, y, offset)
             np.multiply(y, term.slopes(margins, weights, tilt), out=g)
             return Response(g)

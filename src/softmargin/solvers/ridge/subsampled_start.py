@@ -1,4 +1,4 @@
-"""Steps that read tall data once: from the solution of a sample of rows to the certified solution of all.
+"""Steps that read many rows once: from the solution of a sample of rows to the certified solution of all.
 
 Where rows abound, a Newton step costs what reading the data costs, not what solving a ``p x p`` system costs. The
 Hessian of a sample of ``m`` rows is that of all rows up to ``sqrt(p / m)``, so its inverse turns the residual of all
