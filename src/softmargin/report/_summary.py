@@ -185,7 +185,7 @@ def _columns(model: Any, X: Any, codes: NDArray[np.intp], rng: np.random.Generat
     part, own = X.iloc[rows].reset_index(drop=True), codes[rows]
     whole = float(_row_losses(model.predict_proba(part), own)["log_loss"].mean())
     order = rng.permutation(len(rows))
-    found = []
+    found: list[dict[str, Any]] = []
     for name in part.columns:
         shuffled = part.copy()
         shuffled[name] = part[name].to_numpy()[order]
@@ -205,7 +205,7 @@ def _suspects(P: Array, codes: NDArray[np.intp], classes: NDArray[Any], X: Any) 
             "given": str(classes[codes[row]]),
             "suggested": str(classes[best[row]]),
             "trust": float(own[row]),
-            "values": _shown(X, row),
+            "values": _shown(X, int(row)),
         }
         for row in rows
     ]

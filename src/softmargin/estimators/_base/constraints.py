@@ -45,7 +45,11 @@ def integer(low: int, high: int | None = None) -> Constraint:
     """An integer from ``low`` on, up to ``high`` where given."""
     words = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
     top = np.inf if high is None else high
-    return Constraint(words, lambda value: isinstance(value, Integral) and is_number(value) and low <= value <= top)
+
+    def allows(value: Any) -> bool:
+        return isinstance(value, Integral) and is_number(value) and low <= int(value) <= top
+
+    return Constraint(words, allows)
 
 
 def one_of(*choices: Any) -> Constraint:
