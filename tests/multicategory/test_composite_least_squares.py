@@ -182,7 +182,7 @@ def test_half_path_equals_leave_one_out(source, intercept):
     else:
         spectrum = Spectrum.of_features(sparse.csr_array(X) if source == "sparse" else X, weight, intercept)
     lams = np.array([0.01, 1.0, 30.0])
-    path = half_path(spectrum, codes, weight, 4, lams, removed=removed)
+    path = half_path(spectrum, codes, weight, lams, removed=removed)
     for lam, fit in zip(lams, path, strict=True):
         expected = leave_one_out(ClassMoments(X, codes, weight, 4, intercept), 0.5, lam, removed=removed)
         np.testing.assert_allclose(fit.scores, expected.scores, atol=1e-9)

@@ -11,10 +11,10 @@ from softmargin.estimators._base.constraints import Constraint, integer, one_of
 from softmargin.estimators._base.parameters import POSITIVE, SHARE
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
 from softmargin.losses.multiclass import CompositeLeastSquares
-from softmargin.probability._composite import RESCALINGS, least_squares_probability
+from softmargin.probability import RESCALINGS, least_squares_probability
 from softmargin.solvers import Solution, solve
 from softmargin.solvers.multiclass import LeastSquaresSystem, prepared_least_squares
-from softmargin.tuning._composite import CRITERIA, tune_composite
+from softmargin.tuning import COMPOSITE_CRITERIA, CountedRows, tune_composite
 
 __all__ = ["CompositeLeastSquaresClassifier"]
 
@@ -86,7 +86,7 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         "mix": SHARE | one_of("auto"),
         "C": POSITIVE | one_of("auto"),
         "rescale": one_of(*RESCALINGS),
-        "criterion": one_of(*CRITERIA),
+        "criterion": one_of(*COMPOSITE_CRITERIA),
         "Cs": integer(1) | Constraint("an array of positive numbers", _positive_numbers),
     }
 
@@ -146,10 +146,8 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
             return float(mix), float(self.C)
         mixes = _MIXES if mix == "auto" else np.array([mix], dtype=float)
         Cs = self.Cs if self.C == "auto" else [self.C]
-        k = len(self.classes_)
-        self.grid_ = tune_composite(
-            system.spectrum, data.codes, data.weight, data.counts, k, mixes, Cs, self.criterion, self.rescale
-        )
+        rows = CountedRows(data.codes, data.weight, data.counts, len(self.classes_))
+        self.grid_ = tune_composite(system.spectrum, rows, mixes, Cs, self.criterion, self.rescale)
         return self.grid_.best
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from softmargin.estimators._base.parameters import LOSS, SHARE
 from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
 from softmargin.losses import Loss
 from softmargin.losses.multiclass import Composite
-from softmargin.probability._composite import margin_probability
+from softmargin.probability import margin_probability
 
 __all__ = ["CompositeMarginClassifier"]
 

@@ -1,6 +1,7 @@
 """How does a score become a probability?"""
 
 from softmargin.probability._bracket import Bracket, bracket, zero_level
+from softmargin.probability._composite import RESCALINGS, least_squares_probability, margin_probability
 from softmargin.probability._couple import couple, keep_decision, two_columns
 from softmargin.probability._mixture import mixture_weights
 from softmargin.probability._quality import (
@@ -19,6 +20,9 @@ from softmargin.probability._truncated import estimable_or_fallback, outward_wei
 from softmargin.probability._weights import weight_parameters
 
 __all__ = [
+    "RESCALINGS",
+    "least_squares_probability",
+    "margin_probability",
     "Bracket",
     "CalibrationError",
     "CoherenceLink",

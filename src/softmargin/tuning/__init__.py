@@ -1,5 +1,7 @@
 """How good is a fit, without a test set?"""
 
+from softmargin.tuning._composite import CRITERIA as COMPOSITE_CRITERIA
+from softmargin.tuning._composite import CountedRows, tune_composite
 from softmargin.tuning._gkl import LabelledRows, Perturbation, gkl_criterion, perturb
 from softmargin.tuning._influence import influence
 from softmargin.tuning._judges import Judging, PathJudge, RefitJudge, has_influences
@@ -21,6 +23,9 @@ from softmargin.tuning.criteria.egacv import egacv
 from softmargin.tuning.criteria.gacv import gacv
 
 __all__ = [
+    "COMPOSITE_CRITERIA",
+    "CountedRows",
+    "tune_composite",
     "FORMULAS",
     "SCORINGS",
     "SIGMAS",

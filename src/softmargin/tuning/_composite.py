@@ -20,15 +20,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.probability._composite import least_squares_probability
+from softmargin.probability import least_squares_probability
 from softmargin.solvers.multiclass import ClassMoments, LeaveOneOut, Spectrum, half_path, leave_one_out
 
-__all__ = ["CRITERIA", "CompositeGrid", "tune_composite"]
+__all__ = ["CRITERIA", "CompositeGrid", "CountedRows", "tune_composite"]
 
 Array = NDArray[np.floating[Any]]
 
 _SMALLEST_TRACE = 1e-200  # of features that tell rows apart at all
 CRITERIA = ("brier", "log_loss", "error", "gcv")
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """Class codes, weights, and how many rows each row stands for: the weights without class weights."""
+
+    codes: NDArray[np.intp]
+    weight: Array
+    counts: Array
+    n_classes: int
+
+    @property
+    def n_rows(self) -> float:
+        """The rows that are stood for."""
+        return float(self.counts.sum())
 
 
 @dataclass
@@ -51,42 +66,32 @@ class CompositeGrid:
 
 
 def tune_composite(
-    spectrum: Spectrum,
-    codes: NDArray[np.intp],
-    weight: Array,
-    counts: Array,
-    n_classes: int,
-    mixes: Array,
-    Cs: Array | int,
-    criterion: str,
-    rescale: str,
+    spectrum: Spectrum, data: CountedRows, mixes: Array, Cs: Array | int, criterion: str, rescale: str
 ) -> CompositeGrid:
     """Evaluate the criterion on the grid; ``Cs`` may be a number of values, spread around the scale of the data.
 
-    ``counts`` are the weights without class weights: a row that counts for several is left out once for each.
+    A row that counts for several is left out once for each.
     """
     if isinstance(Cs, (int, np.integer)):
         unit = spectrum.trace if spectrum.trace > _SMALLEST_TRACE else 1.0
         Cs = 1 / (2 * unit * np.logspace(1, -6, int(Cs)))
     Cs = np.asarray(Cs, dtype=np.float64)
     lams = 1 / (2 * Cs)
-    removed = weight * np.minimum(1, 1 / counts)
-    n_rows = float(counts.sum())
+    removed = data.weight * np.minimum(1, 1 / data.counts)
     values = np.empty((len(mixes), len(Cs)))
     for row, mix in enumerate(mixes):
         if mix == 0.5:
-            fits = half_path(spectrum, codes, weight, n_classes, lams, removed=removed, n_rows=n_rows)
+            fits = half_path(spectrum, data.codes, data.weight, lams, removed=removed, n_rows=data.n_rows)
         else:
             mode = "free" if spectrum.free else "none"
-            moments = ClassMoments(spectrum.features, codes, weight, n_classes, mode)
-            fits = (leave_one_out(moments, mix, lam, removed=removed, n_rows=n_rows) for lam in lams)
-        values[row] = [_score(fit, codes, weight, n_rows, mix, criterion, rescale) for fit in fits]
+            moments = ClassMoments(spectrum.features, data.codes, data.weight, data.n_classes, mode)
+            fits = (leave_one_out(moments, mix, lam, removed=removed, n_rows=data.n_rows) for lam in lams)
+        values[row] = [_score(fit, data, mix, criterion, rescale) for fit in fits]
     return CompositeGrid(np.asarray(mixes), Cs, values, criterion)
 
 
-def _score(
-    fit: LeaveOneOut, codes: NDArray[np.intp], weight: Array, n_rows: float, mix: float, criterion: str, rescale: str
-) -> float:
+def _score(fit: LeaveOneOut, data: CountedRows, mix: float, criterion: str, rescale: str) -> float:
+    codes, weight = data.codes, data.weight
     if criterion == "gcv":
         return fit.gcv
     known = np.isfinite(fit.scores[:, 0])  # a row is known as a whole or not at all
@@ -103,7 +108,7 @@ def _score(
         cost *= 2
         cost[known] = np.square(P).sum(axis=1) - 2 * P[rows, own] + 1
     else:
-        floor = 1 / (2 * max(n_rows, 1.0))
+        floor = 1 / (2 * max(data.n_rows, 1.0))
         cost *= -np.log(floor)
         cost[known] = -np.log(np.maximum(P[rows, own], floor))
     return float(weight @ cost / weight.sum())

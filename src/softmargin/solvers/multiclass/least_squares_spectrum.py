@@ -96,14 +96,13 @@ def half_path(
     spectrum: Spectrum,
     codes: NDArray[np.intp],
     weight: Array,
-    k: int,
     lams: Array,
     *,
     removed: Array | None = None,
     n_rows: float | None = None,
 ) -> Iterator[LeaveOneOut]:
-    """``leave_one_out`` at ``mix = 1/2`` for each ``lam``."""
-    n = len(codes)
+    """``leave_one_out`` at ``mix = 1/2`` for each ``lam``; every class has a row."""
+    n, k = len(codes), int(codes.max()) + 1
     removed = weight if removed is None else removed
     n_rows = float(n) if n_rows is None else n_rows
     Q, e = spectrum.features, spectrum.values
