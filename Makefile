@@ -39,7 +39,7 @@ portable: $(STAMP)
 # Random cases with oracles; SEED= repeats a run, a finding prints the command that repeats it.
 SECONDS ?= 600
 fuzz: $(STAMP)
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases $(CASES))
 
 # The compiled loops with every index checked, and under the address and undefined behaviour sanitizers.
 boundscheck: $(STAMP)

@@ -1,7 +1,8 @@
 """The parameters of rule boosting: what is allowed, and what None and "auto" mean for each learner.
 
 Rules and given columns are boosted fully corrected, without shrinkage; trees are many and weak, so their steps are
-short and their number is decided on rows held out. `python -m benchmarks rules` measures these choices.
+short and their number is decided on rows held out. `python -m benchmarks quality` is where to
+measure these choices.
 """
 
 from __future__ import annotations

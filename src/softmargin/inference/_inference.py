@@ -2,7 +2,7 @@
 
 The quantiles are Student's with the degrees of freedom the fit leaves over. The covariance is the sandwich with the
 slopes of smooth losses divided by ``(1 - leverage)^(1/2)`` (HC2), those of losses with corners by ``1 - leverage``
-(HC3): what came nearest to the nominal level in simulations with 60 to 2000 rows (``python -m benchmarks coverage``).
+(HC3): what came nearest to the nominal level in simulations like those of ``tests/inference/test_coverage.py``.
 Where no correction is enough, a :class:`Caution` says why.
 """
 

@@ -1,7 +1,7 @@
 """Which fits have intervals, and how far those can be believed: refusals and warnings, each with a remedy.
 
-The limits come from the coverage table (``python -m benchmarks coverage``): intervals of nominal level .95 cover
-between .92 and .98 within them, and may not beyond.
+The limits come from simulations of coverage; ``tests/inference/test_coverage.py`` repeats them on either side:
+intervals of nominal level .95 cover about that within them, and may not beyond.
 """
 
 from __future__ import annotations

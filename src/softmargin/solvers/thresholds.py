@@ -1,9 +1,9 @@
-"""Where one algorithm for ridge problems becomes cheaper than another, and the measurements that say so.
+"""Where one algorithm for ridge problems becomes cheaper than another, and where that is measured.
 
-Prices are nanoseconds on one core of a current x86 processor; only their ratios matter. They were read off
-``python -m benchmarks ridge`` and ``python -m benchmarks real`` (logistic loss; dense Gaussian tables from 1e3 x 10 to
-1e5 x 1000; a9a, w8a, sylva, news20) and hold within a factor of two elsewhere, where a wrong choice costs little
-because both ways then cost about the same.
+Prices are nanoseconds on one core of a current x86 processor; only their ratios matter. They are estimates from single
+fits (logistic loss; a9a, w8a, sylva, news20 and dense Gaussian tables); ``python -m benchmarks smooth`` and ``python -m
+benchmarks real`` race what they choose against other libraries. Near a threshold both ways cost about the same, so a
+price that is wrong by a factor of two costs little.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _PRODUCTS = 30  # pairs of products conjugate gradients need for a step (median 
 # A new factor up to so many multiplications costs no more than the rest of a Newton step: it is made at every step.
 CHEAP_FACTOR = 3e7
 # Beyond, a kernel's factor in single precision halves its time; STEEP is the largest eigenvalue beside 1 at which it
-# still has digits to spare (``benchmarks ridge``, rbf kernels of 700 to 4000 rows).
+# still has digits to spare (``benchmarks smooth``, kernel logistic fits).
 SINGLE_PRECISION, STEEP = 2e8, 1e5
 # From so many rows, and so many per column, a fit of a sample pays as a start: reading all rows is then the price
-# (``benchmarks ridge``, 1e4 to 1e6 rows).
+# (``benchmarks smooth``, the fits of many rows).
 MANY_ROWS, ROWS_PER_COLUMN = 20_000, 100
 # Up to so many rows nonconvex fits settle scores to tol and take Newton steps whole or not at all: which of several
 # minima is found is then decided by the method and not by rounding (``benchmarks robust``).

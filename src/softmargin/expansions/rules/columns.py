@@ -21,7 +21,7 @@ __all__ = ["RuleColumns", "cover", "pack"]
 
 Array = NDArray[np.floating[Any]]
 
-# Rows times rules from which a second thread pays for a product; `python -m benchmarks rules` with n_jobs 1 and 2.
+# Rows times rules from which a second thread is taken for a product; to be measured by `python -m benchmarks rules`.
 _THREADED = 500_000
 
 

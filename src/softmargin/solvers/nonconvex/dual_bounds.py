@@ -28,8 +28,8 @@ __all__ = ["DualSolver", "accepts_dual"]
 
 Array = NDArray[np.floating[Any]]
 
-# Rows from which working sets beat a factor of the whole matrix: at 2000 both take .2 s (``benchmarks real``, RobustSVC
-# with the rbf kernel on phoneme, spambase and adult); the factor grows with the cube, working sets with the square.
+# Rows from which working sets are taken instead of a factor of the whole matrix, which grows with the cube where they
+# grow with the square. An estimate: the RobustSVC rows of ``python -m benchmarks real`` are where to measure it.
 _MANY = 2000
 _NEGLIGIBLE = 1e-10  # a weight below this fraction of the largest gives its row up
 _FIRST, _FINEST = 1e-2, 1e-9  # KKT violations, in scores, asked of the working sets

@@ -46,10 +46,10 @@ Array = NDArray[np.floating[Any]]
 # Of the trace: duplicate and opposite rules make the Hessian singular, and this much keeps its Cholesky factor real.
 _JITTER = 1e-12
 _FAR = 20.0  # a loss whose slope is still negative at this margin decreases for ever
-# Rows from which a second thread pays for evaluating a loss; `python -m benchmarks rules` with n_jobs 1 and 2.
+# Rows from which a second thread is taken for evaluating a loss; to be measured by `python -m benchmarks rules`.
 _THREADED = 20_000
 # An old Hessian is kept while each of its steps leaves less than this share of the edge; slower contraction needs more
-# passes than a new Hessian costs (`python -m benchmarks rules`, times of 100 corrective rules).
+# passes than a new Hessian costs (to be measured by the corrective fits of `python -m benchmarks rules`).
 _CONTRACTS = 0.2
 _LARGEST_COEFFICIENT = 1e6  # beyond it the risk has no digits left to lose: the optimum is at infinity
 _MAX_PASSES = 200

@@ -20,8 +20,9 @@ __all__ = ["MOST_PASSES", "dual_descent", "passes_worth"]
 
 Array = NDArray[np.floating[Any]]
 
-# Nanoseconds, read off ``python -m benchmarks real`` (w8a, news20, hiva, phishing, a9a): an entry in a pass, a pair of
-# entries of one row in a Hessian, p^3 of these in its factor, and the steps an interior point takes.
+# Nanoseconds, estimated from single fits of w8a, news20, hiva, phishing and a9a: an entry in a pass, a pair of entries
+# of one row in a Hessian, p^3 of these in its factor, and the steps an interior point takes. The hinge rows of
+# ``python -m benchmarks real`` are where to measure them.
 _ENTRY, _PAIR, _PIVOT, _STEPS = 3.0, 0.5, 0.015, 30
 _FEWEST, MOST_PASSES = 100, 1000  # below, passes are seldom enough; beyond, the problem is ill-conditioned
 _PASSES_COUNTED = 20  # passes that count as one step beside working sets and Newton steps
