@@ -24,13 +24,12 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import _safe_split
 
-from softmargin.probability import fit_score_map, weight_parameters
+from softmargin.probability import fit_score_map, mixture_weights, weight_parameters
 
 __all__ = ["Opinions", "default_panel", "left_out_opinions", "splits"]
 
 Array = NDArray[np.floating[Any]]
 
-_MAX_ROUNDS, _SETTLED = 1000, 1e-6  # of the likelihood of a panel, which is concave in its votes
 _LANDMARKS, _TREES, _NEIGHBOURS = 100, 100, 15
 
 
@@ -75,7 +74,7 @@ def left_out_opinions(judges: list[Any], X: Any, codes: NDArray[np.intp], weight
     opinions = np.array(
         [np.mean([_left_out(judge, X, codes, weight, folds) for folds in parts], axis=0) for judge in judges]
     )
-    votes = _votes(opinions[:, np.arange(len(codes)), codes], weight)
+    votes = mixture_weights(opinions[:, np.arange(len(codes)), codes], weight)
     return Opinions(np.tensordot(votes, opinions, axes=1), votes)
 
 
@@ -102,16 +101,3 @@ def _left_out(estimator: Any, X: Any, codes: NDArray[np.intp], weight: Array | N
         return out
     scores = out[:, 0] if columns == 1 else out
     return fit_score_map(scores, codes).probability(scores)
-
-
-def _votes(trust: Array, weight: Array | None) -> Array:
-    """The mixture of judges (rows of ``trust``) of largest likelihood, by expectation-maximisation."""
-    votes = np.full(len(trust), 1 / len(trust))
-    trust = np.maximum(trust, np.finfo(float).tiny)
-    share = np.full(trust.shape[1], 1 / trust.shape[1]) if weight is None else weight / weight.sum()
-    for _ in range(_MAX_ROUNDS):
-        last = votes
-        votes = votes * (trust / (votes @ trust) @ share)
-        if np.abs(votes - last).max() <= _SETTLED:
-            break
-    return votes / votes.sum()
