@@ -15,7 +15,8 @@ every_classifier = pytest.mark.parametrize("name", list(CLASSIFIERS))
 # values that no parameter can mean, by kind of parameter
 NUMBERS = (np.nan, True, "no such word", [1.0], 1j, (), {}, lambda value: value)
 NEVER = {
-    **dict.fromkeys(("C", "tol", "sigma", "temperature", "learning_rate"), (0.0, -1.0, None, *NUMBERS)),
+    **dict.fromkeys(("C", "tol", "sigma", "temperature"), (0.0, -1.0, None, *NUMBERS)),
+    "learning_rate": (0.0, -1.0, *NUMBERS),  # None is decided by the learner
     **dict.fromkeys(("l1_ratio", "mix"), (-0.1, 1.5, None, *NUMBERS)),
     **dict.fromkeys(("max_iter", "n_init", "degree"), (0, 1.5, None, *NUMBERS)),
     **dict.fromkeys(("n_components", "n_weights"), (0, 1.5, np.nan, True, "no such word", [3])),

@@ -34,7 +34,7 @@ CONSTRAINTS: dict[str, Constraint] = {
     "max_literals": NONE | integer(1),
     "update": one_of(*UPDATES),
     "search": one_of(*SEARCHES),
-    "beam": integer(1),
+    "beam": integer(2),
     "criterion": one_of("edge", "exact"),
     "max_bins": NONE | integer(2, 256),
     "max_leaves": integer(2, 2**20),
