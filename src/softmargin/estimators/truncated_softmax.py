@@ -35,7 +35,7 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
     level : float or None, default=None
         The cap. None is ``2 log k``: a row is left out when its label is given less than ``1 / k^2``.
         ``inf`` is plain multinomial logistic regression.
-    tol : float, default=1e-6
+    tol : float, default=1e-10
         Largest entry of the gradient, relative to that at zero coefficients, at which to stop.
     max_iter : int, default=200
         Largest number of Newton steps of each fit, and of fits.
@@ -79,7 +79,7 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         probability_prior: str = "weighted",
-        tol: float = 1e-6,
+        tol: float = 1e-10,
         max_iter: int = 200,
         random_state: Any = None,
     ) -> None:
