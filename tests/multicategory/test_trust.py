@@ -67,11 +67,17 @@ def test_awkward_data_with_a_free_intercept_are_certified(model, name):
 @pytest.mark.parametrize("intercept", [{"penalize_intercept": True}, {"fit_intercept": False}])
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_awkward_data_are_certified_or_warned_about(model, name, intercept):
+def test_awkward_data_are_certified_or_warned_about_or_refused(model, name, intercept):
+    """Without a free intercept an offset of 1e9 leaves no digits for the rest: how few depends on the machine."""
     model = model.__class__(**(model.get_params() | intercept))
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        solution = checked(model, *DATA[name])
+        try:
+            solution = checked(model, *DATA[name])
+        except ValueError as error:
+            assert name.startswith("offset")
+            assert "scale the features" in str(error)  # noqa: PT017
+            return
     assert solution.converged or any(issubclass(one.category, ConvergenceWarning) for one in seen)
 
 
