@@ -30,7 +30,7 @@ from softmargin.probability import mixture_weights, two_columns
 __all__ = ["AutoClassifier"]
 
 _NEGLIGIBLE = 0.03  # members of smaller weight are left out of the answer
-_WIDE = 400  # columns beyond which splines are not tried
+_WIDE = 400  # columns beyond which splines are not tried, and sparse matrices stay sparse
 _FEW = 60  # rows below which rules are not tried: folds would be too small
 
 
@@ -125,7 +125,8 @@ class AutoClassifier(ClassifierBase):
             checked = super()._validate(X, ensure_all_finite="allow-nan", **checks)
             numbers, y = checked if "y" in checks else (checked, None)
             if "y" in checks:
-                return (numbers if sparse.issparse(numbers) else Table(numbers)), y
+                wide = sparse.issparse(numbers) and numbers.shape[1] > _WIDE
+                return (numbers if wide else Table(numbers)), y
             return Table(numbers) if isinstance(self.encoder_, TableEncoder) else sparse.csr_array(numbers)
         y = checks.pop("y", None)
         validate_data(self, X, skip_check_array=True, **checks)

