@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.constraints import Constraint, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.losses import BalancedHinge, Loss
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
-from softmargin.solvers import Solution, solve_bounded
+from softmargin.solvers import BOUNDED, Engine
 
 __all__ = ["BalancingSVC"]
 
@@ -112,18 +112,13 @@ class BalancingSVC(ExpansionClassifier):
     def _penalty(self) -> ElasticNet:
         return ElasticNet(0.0)
 
-    def _solve(self, problem: Problem, start: Solution | None = None) -> Solution:
-        if not self._bounded:
-            return super()._solve(problem, start)
-        solution = solve_bounded(problem, tol=self.tol, max_iter=self.max_iter)
-        if not solution.converged:
-            warnings.warn(
-                f"The bounded constraint machine stopped at a KKT violation of {solution.gap:.2g}, above "
-                f"tol={self.tol:g}. Scale the features, raise max_iter or tol, or lower C.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return solution
+    def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
+        problem = super()._problem(data, y)
+        # the bounded machine maximises the sum of margins: its objective lacks the ones they are subtracted from
+        return replace(problem, constant=-float(problem.weights.sum())) if self._bounded else problem
+
+    def _engine(self, problem: Problem) -> str | Engine:
+        return BOUNDED if self._bounded else "auto"
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         super()._fit_binary(data, y)

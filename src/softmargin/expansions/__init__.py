@@ -8,6 +8,7 @@ from softmargin.expansions.kernels import available as available_kernels
 from softmargin.expansions.landmarks import NystroemFeatures
 from softmargin.expansions.memory import require_square
 from softmargin.expansions.protocol import Expansion, Response, RowPasses, Totals, row_blocks
+from softmargin.expansions.rank import is_nonzero
 from softmargin.expansions.rules.bins import BinnedTable
 from softmargin.expansions.rules.columns import RuleColumns, cover, pack
 from softmargin.expansions.rules.literals import Literal, Rule
@@ -43,6 +44,7 @@ __all__ = [
     "dialect_of",
     "expand",
     "in_threads",
+    "is_nonzero",
     "needs_table",
     "pack",
     "require_square",

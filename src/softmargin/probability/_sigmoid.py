@@ -9,11 +9,14 @@ divided by their standard deviation first, so their unit does not matter.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+
+from softmargin.solvers import backtrack
 
 __all__ = ["Sigmoid", "fit_sigmoid", "targets"]
 
@@ -63,6 +66,9 @@ def fit_sigmoid(
         s = point[0] * g + point[1]
         return float(weight @ (np.maximum(s, 0) - target * s + np.log1p(np.exp(-np.abs(s)))))
 
+    def along(point: Array, step: Array, length: float) -> tuple[float, None]:
+        return cost(point + length * step), None
+
     value = cost(point)
     for _ in range(max_iter):
         p = expit(point[0] * g + point[1])
@@ -75,16 +81,12 @@ def fit_sigmoid(
         hessian = np.array([[curvature @ (g * g), cross], [cross, curvature.sum()]])
         hessian[np.diag_indices(2)] += 1e-12 * max(1.0, weight.sum() * 1e-3)
         step = -np.linalg.solve(hessian, gradient)
-        descent, length = gradient @ step, 1.0
+        descent = float(gradient @ step)
         if -descent <= _ROUNDING * max(1.0, abs(value)):  # what is left to gain is below what a sum can show
             point = point + step
             break
-        while length >= 1e-10:
-            trial = point + length * step
-            if (trial_value := cost(trial)) <= value + 1e-4 * length * descent:
-                break
-            length /= 2
-        else:
+        found = backtrack(partial(along, point, step), value, descent)
+        if found is None:
             break
-        point, value = trial, trial_value
+        point, value = point + found.length * step, found.value
     return Sigmoid(float(point[0] / unit), float(point[1]))

@@ -3,17 +3,19 @@
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, majorizer
+from softmargin.solvers.linalg import backtrack, shifted_cholesky
 from softmargin.solvers.nonconvex.convex_bounds import constant_fit
 from softmargin.solvers.nonconvex.margin_losses import INITS
 from softmargin.solvers.nonconvex.psi import PsiSolution, solve_psi
 from softmargin.solvers.rules import SeparableWarning
 from softmargin.solvers.solve import solve
-from softmargin.solvers.svm.bounded import solve_bounded
+from softmargin.solvers.svm.bounded import BOUNDED
 from softmargin.solvers.svm.box_qp import BoxQP, BoxSolution, solve_box_qp
 from softmargin.solvers.svm.kernel_rows import GramRows
 from softmargin.solvers.svm.one_corner import KinkedFamily
 
 __all__ = [
+    "BOUNDED",
     "ENGINES",
     "INITS",
     "BoxQP",
@@ -24,10 +26,11 @@ __all__ = [
     "PsiSolution",
     "SeparableWarning",
     "Solution",
+    "backtrack",
     "constant_fit",
     "majorizer",
+    "shifted_cholesky",
     "solve",
-    "solve_bounded",
     "solve_box_qp",
     "solve_psi",
 ]

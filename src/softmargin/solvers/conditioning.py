@@ -56,6 +56,8 @@ class Shift:
         """A solution in terms of the features given, with its objective and gap measured there."""
         moved = self._moved(solution, -1.0)
         objective = self.problem.objective(moved.coef, moved.intercept)
+        if not np.isfinite(objective):  # beyond an infinite slope rounding alone costs infinitely much
+            return moved
         scale = max(abs(objective), abs(solution.objective), np.finfo(np.float64).tiny)
         return replace(moved, objective=objective, gap=moved.gap + abs(objective - solution.objective) / scale)
 

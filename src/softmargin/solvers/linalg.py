@@ -1,4 +1,4 @@
-"""The linear algebra that solvers share: factors, the bordered system of an intercept, backtracking, numerical rank.
+"""The linear algebra that solvers share: factors, the bordered system of an intercept, backtracking.
 
 *Bordered systems.* An unpenalised intercept adds a row and a column to every Newton system,
 
@@ -7,27 +7,34 @@
 one more solve with ``A`` and a division by the Schur complement (the *pivot*), which is positive at a minimum.
 
 *Shifted Cholesky.* A Hessian of a convex problem is positive definite but for rounding. Where its factorisation fails,
-the smallest shift of the diagonal that rounding can ask for makes it succeed; steps from it still descend.
+the smallest shift of the diagonal that rounding can ask for makes it succeed; steps from it still descend, and whoever
+needs the solution itself refines it. Large matrices are factorised a block of columns at a time, so that signals are
+served in between.
 
-*Numerical rank.* Eigenvalues below ``size * eps`` times the largest are rounding.
+*Backtracking.* Armijo's rule: a step is halved until it brings a share of the decrease that its slope promises. The
+searches that stay apart do something else: ``ridge/line_search`` finds a root of the slope, ``nonconvex/
+growing_samples`` also lengthens steps. The numerical rank of a spectrum is decided in :mod:`softmargin.expansions`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-__all__ = ["Bordered", "Cholesky", "backtrack", "bordered_solve", "definite_cholesky", "is_nonzero", "shifted_cholesky"]
+__all__ = ["Bordered", "Cholesky", "Step", "backtrack", "bordered_solve", "definite_cholesky", "shifted_cholesky"]
 
 Array = NDArray[np.floating[Any]]
+T = TypeVar("T")
 
-_SHIFTS = {np.dtype(np.float64): (0.0, 1e-15, 1e-13, 1e-11, 1e-9), np.dtype(np.float32): (0.0, 1e-6)}
+_SHIFTS = {np.dtype(np.float64): (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7), np.dtype(np.float32): (0.0, 1e-6)}
 _SUFFICIENT = 1e-4  # share of the decrease a slope promises that a step must bring (Armijo's rule)
+_WHOLE = 4000  # rows up to which one call of LAPACK makes a factor: half a second without a look at signals
+_BLOCK = 512  # columns factorised at once beyond; they cost a half more (``python -m benchmarks multi``)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +46,78 @@ class Cholesky:
     def __call__(self, r: Array) -> Array:
         return linalg.cho_solve((self.lower, True), r, check_finite=False)
 
+    def triangle(self) -> Array:
+        """The factor with zeros above its diagonal, where other things may have stood."""
+        for rows in _blocks(len(self.lower)):
+            self.lower[: rows.start, rows] = 0
+            self.lower[rows, rows] = np.tril(self.lower[rows, rows])
+        return self.lower
+
+    def inverse(self) -> Array:
+        """The inverse of the matrix in C order, both triangles; the factor may be used up."""
+        L, n = self.lower, len(self.lower)
+        if n <= _WHOLE:
+            potri = linalg.lapack.dpotri if L.dtype == np.float64 else linalg.lapack.spotri
+            out = potri(L, lower=1, overwrite_c=1)[0].T  # the upper triangle in C order
+            return np.triu(out) + np.triu(out, 1).T
+        inverse = np.zeros((n, n))
+        for rows in _blocks(n):
+            unit = np.eye(n - rows.start, rows.stop - rows.start)
+            below = L[rows.start :, rows.start :]
+            inverse[rows.start :, rows] = linalg.solve_triangular(below, unit, lower=True, check_finite=False)
+        out = np.empty((n, n))
+        for rows in _blocks(n):
+            out[rows, : rows.stop] = inverse[rows.start :, rows].T @ inverse[rows.start :, : rows.stop]
+            out[: rows.start, rows] = out[rows, : rows.start].T
+        return out
+
 
 def shifted_cholesky(A: Array) -> Cholesky:
-    """The factor of a symmetric matrix, made in its place, with the smallest shift that rounding asks for."""
+    """The factor of a symmetric matrix, made in its place, with the smallest shift that rounding asks for.
+
+    Above the diagonal the factor keeps what the matrix had there.
+    """
     work = A.T
     diagonal = A.diagonal().copy()
-    potrf = linalg.lapack.dpotrf if A.dtype == np.float64 else linalg.lapack.spotrf
     for shift in _SHIFTS[A.dtype]:
         if shift > 0:  # a failed attempt leaves the strict upper triangle as it was
             upper = np.triu(work, 1)
             work[...] = upper + upper.T
             np.fill_diagonal(work, diagonal + shift * diagonal.max())
-        factor, failed = potrf(work, lower=1, clean=0, overwrite_a=1)
-        if not failed:
+        factor = _factorised(work)
+        if factor is not None:
             return Cholesky(factor)
-    raise linalg.LinAlgError("The matrix is not positive definite: its entries are not finite or too large.")
+    raise linalg.LinAlgError(
+        "a matrix of the fit is not positive definite to working precision: check that the kernel is one (symmetric, "
+        "positive semidefinite), scale the features, or lower C."
+    )
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
+
+
+def _factorised(F: Array) -> Array | None:
+    """The lower triangle of a matrix in Fortran order, replaced by its factor; None if a pivot is not positive."""
+    potrf = linalg.lapack.dpotrf if F.dtype == np.float64 else linalg.lapack.spotrf
+    if len(F) <= _WHOLE:
+        factor, failed = potrf(F, lower=1, clean=0, overwrite_a=1)
+        return None if failed or not np.isfinite(factor.diagonal()).all() else factor
+    for rows in _blocks(len(F)):
+        first, last = rows.start, rows.stop
+        panel = F[first:, rows]
+        if first:  # the triangle above the panel stays: a second attempt starts from it
+            above = np.triu(panel[: last - first], 1)
+            panel -= F[first:, :first] @ F[rows, :first].T
+            panel[: last - first] = np.tril(panel[: last - first]) + above
+        corner, failed = potrf(panel[: last - first], lower=1, clean=0)
+        if failed or not np.isfinite(corner.diagonal()).all():
+            return None
+        panel[: last - first] = corner
+        if last < len(F):
+            below = linalg.solve_triangular(corner, panel[last - first :].T, lower=True, check_finite=False)
+            panel[last - first :] = below.T
+    return F
 
 
 def definite_cholesky(A: Array) -> Cholesky | None:
@@ -77,13 +141,13 @@ class Bordered:
     """
 
     def __init__(self, solve: Callable[[Array], Array], border: Array | None, corner: float) -> None:
-        self._solve, self.border, self.corner = solve, border, corner
+        self.inner, self.border, self.corner = solve, border, corner
         self.image = None if border is None else solve(border)
         self.pivot = 0.0 if border is None or self.image is None else corner - float(border @ self.image)
 
     def solve(self, r: Array, total: float) -> tuple[Array, float]:
         """The solution for a vector of the coefficients and a number for the intercept."""
-        inner = self._solve(r)
+        inner = self.inner(r)
         if self.border is None or self.image is None or self.pivot <= 0:
             return inner, 0.0
         return bordered_solve(inner, self.image, self.border, self.corner, total)
@@ -93,23 +157,26 @@ class Bordered:
         return np.append(*self.solve(r[:-1], float(r[-1])))
 
 
+class Step(NamedTuple, Generic[T]):
+    """How far a line search went, the objective there, and what the caller keeps of that place."""
+
+    length: float
+    value: float
+    there: T
+
+
 def backtrack(
-    value: Callable[[float], float], start: float, slope: float, *, noise: float = 0.0, shortest: float = 1e-15
-) -> float | None:
+    at: Callable[[float], tuple[float, T]], start: float, slope: float, *, noise: float = 0.0, shortest: float = 1e-15
+) -> Step[T] | None:
     """The first of the lengths 1, 1/2, 1/4, ... that brings Armijo's share of the decrease, up to ``noise``.
 
-    ``value(t)`` is the objective at length ``t``, ``start`` that at 0 and ``slope`` (not positive) the decrease a
-    whole step promises. None where no length does.
+    ``at(t)`` is the objective at length ``t`` with whatever is worth keeping of it, ``start`` the objective at 0 and
+    ``slope`` (not positive) the decrease a whole step promises. None where no length does.
     """
     length = 1.0
     while length > shortest:
-        if value(length) <= start + _SUFFICIENT * length * slope + noise:
-            return length
+        value, there = at(length)
+        if value <= start + _SUFFICIENT * length * slope + noise:
+            return Step(length, value, there)
         length *= 0.5
     return None
-
-
-def is_nonzero(values: Array) -> NDArray[np.bool_]:
-    """Which eigenvalues (or singular values) of a matrix of that size are more than rounding."""
-    largest = float(np.abs(values).max(initial=0.0))
-    return np.asarray(values > largest * len(values) * np.finfo(np.float64).eps)

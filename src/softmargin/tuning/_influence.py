@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from softmargin.expansions import row_blocks
+from softmargin.solvers import shifted_cholesky
 
 __all__ = ["KernelInfluence", "influence"]
 
@@ -56,16 +57,14 @@ def influence(
 
 
 def _cholesky(A: Array) -> Array:
-    """The lower factor of a matrix that is positive definite but for rounding, which a shift of its size mends."""
-    for shift in (0.0, 1e-15, 1e-13, 1e-11):
-        try:
-            return linalg.cholesky(A + np.diag(shift * np.diagonal(A)) if shift else A, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-    raise ValueError(
-        "the curvature of a candidate is not positive definite to working precision, so its influences are unknown; "
-        "scale the features, lower C, or use criterion='cv'."
-    )
+    """The lower factor of a matrix that is positive definite but for rounding, made in its place."""
+    try:
+        return shifted_cholesky(A).triangle()
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            "the curvature of a candidate is not positive definite to working precision, so its influences are "
+            "unknown; scale the features, lower C, or use criterion='cv'."
+        ) from error
 
 
 def _feature_influence(features: Any, curvature: Array, ridge: float, fit_intercept: bool) -> Array:
@@ -99,7 +98,7 @@ class KernelInfluence:
         A = np.multiply(A, self.root, dtype=np.float64)
         A *= self.root[:, None]
         A[np.diag_indices_from(A)] += ridge
-        self.factor = _cholesky(A.T)
+        self.factor = _cholesky(A)
         self.ones = linalg.solve_triangular(self.factor, self.root, lower=True, check_finite=False)
 
     def fit(self, target: Array) -> tuple[Array, float]:

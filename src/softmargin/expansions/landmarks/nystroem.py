@@ -19,6 +19,7 @@ from softmargin.expansions.features import DenseFeatures
 from softmargin.expansions.kernels import Kernel, KernelScore
 from softmargin.expansions.kernels.gram import INDEFINITE, indefinite_message
 from softmargin.expansions.protocol import Array
+from softmargin.expansions.rank import is_nonzero
 from softmargin.expansions.row_lottery import row_lottery
 
 __all__ = ["NystroemFeatures", "draw_landmarks"]
@@ -38,7 +39,7 @@ class NystroemFeatures(DenseFeatures):
         largest = max(float(values[-1]), 0.0)
         if values[0] < -INDEFINITE * largest:
             raise ValueError(indefinite_message(float(values[0]), largest))
-        kept = values > largest * len(values) * np.finfo(np.float64).eps
+        kept = is_nonzero(values)
         # landmarks similar to nothing span no function: one feature that is zero everywhere
         self.basis = vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(values), 1))
         super().__init__(between @ self.basis.astype(between.dtype, copy=False))

@@ -27,6 +27,7 @@ from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.certificate import Certificate, PrimalDual, certify, is_unbounded, violations
 from softmargin.solvers.elastic_net.quadratic_model import Columns
 from softmargin.solvers.engine import Engine
+from softmargin.solvers.linalg import backtrack
 from softmargin.solvers.ridge.line_search import center
 
 __all__ = ["PROXIMAL_NEWTON", "Iterate"]
@@ -131,16 +132,16 @@ class Iterate:
         slope = float(self.g @ (scores + target.shift))
         descent = slope + linear + square + float(cost @ np.abs(target.coef)) - before
         noise = _ROUNDING * (abs(self.term.cost) + before)
-        t = 1.0
-        while t > 1e-15:
+
+        def at(t: float) -> tuple[float, DataTerm]:
             term = self.problem.evaluate(self.margins + t * dmargins)
             change = term.cost - self.term.cost + t * linear + t * t * square
-            change += float(cost @ np.abs(old + t * step)) - before
-            if change <= 1e-4 * t * min(descent, 0.0) + noise:
-                break
-            t *= 0.5
-        else:
+            return change + float(cost @ np.abs(old + t * step)) - before, term
+
+        found = backtrack(at, 0.0, min(descent, 0.0), noise=noise)
+        if found is None:
             return False
+        t, change, term = found
         self.level = min(30 * self.level, 1.0) if t < 0.2 else max(self.level / (10 if t == 1 else 1), _FLOOR)
         self.coef[index] = target.coef if t == 1 else old + t * step
         self.scores = self.scores + t * scores

@@ -25,10 +25,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from softmargin.problem import MulticlassProblem
-from softmargin.solvers.multiclass.cholesky import inverse_of_factored, shifted_cholesky
+from softmargin.solvers.linalg import shifted_cholesky
 
 __all__ = ["solve_kernel"]
 
@@ -87,7 +86,7 @@ def _resolvent(K: Array, mix: float, lam: float) -> tuple[_Affine, _Affine]:
         return _Affine(1 / lam, 0.0, K), _Affine(0.0, 1 / lam, K)
     A = (1 - mix) * K
     A[np.diag_indices_from(A)] += lam
-    R = inverse_of_factored(shifted_cholesky(A))
+    R = shifted_cholesky(A).inverse()
     return _Affine(0.0, 1.0, R), _Affine(1 / (1 - mix), -lam / (1 - mix), R)
 
 
@@ -119,11 +118,11 @@ class _Blocks:
         A = 0.5 * self.K
         A[np.diag_indices_from(A)] += self.lam
         right = self.columns(self.own * self.d) + (self.common * self.d)[:, None]
-        factor = (shifted_cholesky(A), True)
-        q = linalg.cho_solve(factor, right, check_finite=False)
+        factor = shifted_cholesky(A)
+        q = factor(right)
         b = np.zeros(self.k)
         if free:
-            p = linalg.cho_solve(factor, 0.5 * self.d, check_finite=False)
+            p = factor(0.5 * self.d)
             b = self.d @ q / (self.d @ p)
             q -= np.outer(p, b)
         return q, b
@@ -135,8 +134,7 @@ class _Blocks:
 
         def inverse_blocks(x: Array) -> Array:
             """``B^-1 x``."""
-            solved = [linalg.lapack.dpotrs(f, x[p], lower=1)[0] for f, p in zip(factors, self.parts, strict=True)]
-            return np.concatenate(solved)
+            return np.concatenate([factor(x[part]) for factor, part in zip(factors, self.parts, strict=True)])
 
         def own_part(x: Array) -> Array:
             """The diagonal blocks of ``H`` times a vector or columns."""
@@ -188,8 +186,7 @@ class _Blocks:
         for H_jj, part in zip(own, self.parts, strict=True):
             N[part, part] += self.k * self.c * H_jj
         factor = shifted_cholesky(N)
-        solve = linalg.lapack.spotrs if single else linalg.lapack.dpotrs
-        return lambda x: solve(factor, x, lower=1)[0]
+        return lambda x: factor(x.astype(N.dtype, copy=False))
 
     def _class_sums(self, x: Array) -> Array:
         return np.bincount(self.codes, weights=x, minlength=self.k).astype(np.float64)

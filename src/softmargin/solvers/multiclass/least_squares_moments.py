@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from softmargin.solvers.multiclass.cholesky import shifted_cholesky
+from softmargin.solvers.linalg import shifted_cholesky
 
 __all__ = ["ClassMoments", "LeaveOneOut", "leave_one_out", "solve_moments"]
 
@@ -175,10 +175,10 @@ def solve_moments(moments: ClassMoments, mix: float, lam: float) -> tuple[Array,
 
 def _solve_half(moments: ClassMoments, lam: float) -> Array:
     M = moments.matrix(0, 0.5, lam)
-    factor = (shifted_cholesky(M.copy()), True)
+    factor = shifted_cholesky(M.copy())
     rhs = moments.right_sides(0.5).T
-    theta = linalg.cho_solve(factor, rhs, check_finite=False)
-    theta += linalg.cho_solve(factor, rhs - M @ theta, check_finite=False)
+    theta = factor(rhs)
+    theta += factor(rhs - M @ theta)
     theta -= theta.mean(axis=1, keepdims=True)
     return theta.T
 
@@ -294,9 +294,4 @@ def _inverse(M: Array) -> Array:
 
 def _inverses(matrices: Array) -> Array:
     """The inverses of stacked positive definite matrices."""
-    out = np.empty_like(matrices)
-    for M, inverse in zip(matrices, out, strict=True):
-        factor = shifted_cholesky(M.copy())
-        inverse[:] = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)[0].T  # the upper triangle in C order
-    out += np.triu(out, 1).transpose(0, 2, 1)
-    return out
+    return np.stack([shifted_cholesky(M.copy()).inverse() for M in matrices])

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softmargin._threads import interruptible
+from softmargin.expansions import is_nonzero
 from softmargin.solvers.multiclass.least_squares_moments import LeaveOneOut
 
 __all__ = ["Spectrum", "half_path"]
@@ -85,8 +86,7 @@ class Spectrum:
             K -= mean + (mean - share @ mean)[:, None]
         root = np.sqrt(weight)
         values, U = interruptible(np.linalg.eigh, root[:, None] * K * root)
-        values = np.maximum(values, 0)
-        kept = values > values[-1] * len(values) * np.finfo(float).eps
+        kept, values = is_nonzero(values), np.maximum(values, 0)
         kept[-1] = True  # a kernel that tells no rows apart still is a feature
         Q = U[:, kept] * np.sqrt(values[kept]) / root[:, None]
         return cls(Q, 0.5 * values[kept], intercept == "free")

@@ -23,12 +23,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
+from softmargin.expansions import is_nonzero
 from softmargin.losses.multiclass import SmoothMulticlassLoss
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
-from softmargin.solvers.multiclass.cholesky import shifted_cholesky
+from softmargin.solvers.linalg import Cholesky, backtrack, shifted_cholesky
 from softmargin.solvers.multiclass.design import Design
 
 __all__ = ["solve_smooth", "spectral_features"]
@@ -42,7 +43,7 @@ _BALANCED = 1e-6  # sums of terms of both signs keep about ten digits: a gradien
 def spectral_features(K: Array) -> tuple[Array, Array]:
     """Features with ``Z Z' = K`` and the basis that turns their coefficients into kernel coefficients."""
     values, U = np.linalg.eigh(np.asarray(K, dtype=np.float64))
-    kept = values > max(values[-1], 0) * len(values) * np.finfo(float).eps
+    kept = is_nonzero(values)
     root = np.sqrt(values[kept])
     return U[:, kept] * root, U[:, kept] / root
 
@@ -125,7 +126,7 @@ class _InnerProducts:
         assert design.K is not None
         self.free, self.penalized = problem.intercept == "free", problem.intercept == "penalized"
         self.K = design.K + 1 if self.penalized else design.K
-        self.factor: Array | None = None
+        self.factor: Cholesky | None = None
         self.level = 0.0
 
     @property
@@ -164,7 +165,7 @@ class _InnerProducts:
             A = level * self.K
             A[np.diag_indices_from(A)] += 1
             self.factor, self.level = shifted_cholesky(A), level
-        return linalg.cho_solve((self.factor, True), residual, check_finite=False)
+        return self.factor(residual)
 
     def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
         level, mass = float(curvature.mean()), max(float(curvature.mean(axis=1).sum()), 1e-300)
@@ -257,10 +258,9 @@ class _Point:
         linear, square = float(np.sum(self.v * image)), float(np.sum(step * image))
         slope = float(np.sum(self.slopes * move)) + linear
         penalty = self.value - self.cost(self.F)
-        length = 1.0
-        while length > 1e-10:
-            trial = self.cost(self.F + length * move) + penalty + length * linear + 0.5 * length**2 * square
-            if trial <= self.value + 1e-4 * length * slope + 1e-14 * abs(self.value):
-                return _Point.at(self.space, self.loss, self.problem, self.v + length * step)
-            length *= 0.5
-        return None
+
+        def at(length: float) -> tuple[float, None]:
+            return self.cost(self.F + length * move) + penalty + length * linear + 0.5 * length**2 * square, None
+
+        found = backtrack(at, self.value, slope, noise=1e-14 * abs(self.value), shortest=1e-10)
+        return None if found is None else _Point.at(self.space, self.loss, self.problem, self.v + found.length * step)

@@ -24,7 +24,7 @@ from softmargin.expansions import Totals
 from softmargin.problem import Problem, RowTerm
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine, relative_gap
-from softmargin.solvers.linalg import Bordered, shifted_cholesky
+from softmargin.solvers.linalg import Bordered, backtrack, shifted_cholesky
 
 __all__ = ["NEWTON_BY_PASSES"]
 
@@ -32,9 +32,8 @@ Array = NDArray[np.floating[Any]]
 
 _MOST_COLUMNS = 5000  # the Hessian then takes 200 MB
 _ROUGH = 1e-2  # relative gap at which a relaxation has served its purpose
-_SUFFICIENT = 1e-4  # share of the decrease the slope promises (Armijo's rule)
 _ROUNDING = 1e-14  # of the objective: below, sums over the rows do not tell two points apart
-_MOST_CUTS = 40
+_SHORTEST = 1e-12
 
 
 class _Visited(NamedTuple):
@@ -85,13 +84,14 @@ class _Visited(NamedTuple):
         """The first point along the Newton step that decreases the objective enough; None where none does."""
         step, shift = self.newton_step()
         slope = float(self.residual @ step) + self.total * shift
-        noise, length = _ROUNDING * abs(self.objective), 1.0
-        for _ in range(_MOST_CUTS):
+
+        def at(length: float) -> tuple[float, _Visited]:
             trial = _Visited.at(self.problem, self.coef + length * step, self.intercept + length * shift)
-            if trial.objective <= self.objective + _SUFFICIENT * length * slope + noise:
-                return trial
-            length *= 0.5
-        return None
+            return trial.objective, trial
+
+        noise = _ROUNDING * abs(self.objective)
+        found = backtrack(at, self.objective, slope, noise=noise, shortest=_SHORTEST)
+        return None if found is None else found.there
 
 
 def _accepts(problem: Problem) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.expansions import Expansion, Features, RuleColumns
-from softmargin.solvers.rules.search import RuleSearch, Term
+from softmargin.solvers.rules.search import RuleSearch
 
 __all__ = ["GivenColumns", "GivenLearner", "HeldColumns", "Hypothesis", "Learner", "Proposal", "RuleLearner"]
 
@@ -32,7 +32,7 @@ class Hypothesis:
 
     key: Hashable
     content: Any
-    terms: tuple[Term, ...] | int
+    terms: Any
 
 
 @dataclass(frozen=True)

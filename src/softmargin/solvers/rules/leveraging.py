@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import logsumexp
 
 from softmargin.expansions import Expansion, in_threads
 from softmargin.losses import Exponential, Loss
+from softmargin.solvers.linalg import backtrack, definite_cholesky
 
 __all__ = [
     "Block",
@@ -226,10 +226,8 @@ class BlockDerivatives:
             loss = self.risk.loss
             diagonal += self.smoothing * (loss.curvature(coef) + loss.curvature(-coef))
         diagonal += max(_JITTER * float(diagonal.sum()), np.finfo(float).tiny)
-        try:
-            return -cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
-        except np.linalg.LinAlgError:
-            return -gradient / diagonal
+        solve = definite_cholesky(hessian)
+        return -gradient / diagonal if solve is None else -solve(gradient)
 
     def objective(self, point: Evaluation, coef: Array) -> float:
         """The smoothed risk."""
@@ -244,13 +242,13 @@ class BlockDerivatives:
         now = self.objective(point, coef)
         rounding = 1e-13 * abs(now)
         move = self.risk.y * self.columns.apply(step)
-        length = 1.0
-        for _ in range(50):
+
+        def at(length: float) -> tuple[float, tuple[Array, Evaluation]]:
             trial, there = coef + length * step, self.risk.at(point.margins + length * move)
-            if self.objective(there, trial) <= now + 1e-4 * length * slope + rounding:
-                return trial, there
-            length /= 2
-        return None
+            return self.objective(there, trial), (trial, there)
+
+        found = backtrack(at, now, slope, noise=rounding)
+        return None if found is None else found.there
 
     def separated(self, point: Evaluation) -> bool:
         """Whether the present coefficients already prove that the optimum is at infinity."""

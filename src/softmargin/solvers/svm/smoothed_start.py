@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.expansions import Expansion
-from softmargin.solvers.linalg import shifted_cholesky
+from softmargin.solvers.linalg import Bordered, backtrack, shifted_cholesky
 from softmargin.solvers.svm.box_qp import BoxQP
 
 __all__ = ["SmoothedStart", "smoothed_start"]
 
 Array = NDArray[np.floating[Any]]
+
+_SHORTEST = 1e-8  # length of a step taken where rounding hides every decrease
 
 
 class SmoothedStart(NamedTuple):
@@ -81,17 +83,11 @@ def _newton_step(features: Expansion, w: Array, residual: Array, cost: _Rounded)
     bend, rows = cost.steep[band], features.take(band)
     hessian = rows.gram(bend)
     hessian[np.diag_indices_from(hessian)] += 1.0
-    factor = shifted_cholesky(hessian)
-    dw = -factor(gradient)
-    if not cost.intercept:
-        return dw, 0.0
-    border, total = rows.transpose(bend), float(bend.sum())
-    response = factor(border)
-    mass = total - float(border @ response)
-    if mass <= 1e-12 * total or total == 0:  # no row in the band: only the sign of the push is known
-        return dw, float(np.sign(v.sum())) * cost.h
-    db = (float(v.sum()) - float(border @ dw)) / mass
-    return dw - db * response, db
+    push, total = float(v.sum()), float(bend.sum())
+    system = Bordered(shifted_cholesky(hessian), rows.transpose(bend) if cost.intercept else None, total)
+    if cost.intercept and system.pivot <= 1e-12 * total:  # no row in the band: only the sign of the push is known
+        return system.inner(-gradient), float(np.sign(push)) * cost.h
+    return system.solve(-gradient, push)
 
 
 def _search(cost: _Rounded, residual: Array, change: Array, w: Array, dw: Array) -> float:
@@ -99,11 +95,10 @@ def _search(cost: _Rounded, residual: Array, change: Array, w: Array, dw: Array)
     v = cost.slope(residual)
     here = 0.5 * float(w @ w) + cost.value(residual, v)
     slope = float(w @ dw) - float(v @ change)
-    length = 1.0
-    while length > 1e-8:
+
+    def at(length: float) -> tuple[float, None]:
         moved, r = w + length * dw, residual - length * change
-        there = 0.5 * float(moved @ moved) + cost.value(r, cost.slope(r))
-        if there <= here + 1e-4 * length * slope + 1e-14 * abs(here):
-            break
-        length *= 0.5
-    return length
+        return 0.5 * float(moved @ moved) + cost.value(r, cost.slope(r)), None
+
+    found = backtrack(at, here, slope, noise=1e-14 * abs(here), shortest=_SHORTEST)
+    return _SHORTEST if found is None else found.length
