@@ -9,7 +9,7 @@ from softmargin.plots._intervals import IntervalDisplay
 from softmargin.plots._path import PathDisplay
 from softmargin.plots._reliability import ReliabilityDisplay
 from softmargin.plots._rules import RuleDisplay
-from softmargin.plots._style import INK, SOFT, class_colour, clean, diverging, pyplot
+from softmargin.plots._style import INK, SOFT, class_colour, clean, diverging, new_axes, pyplot
 from softmargin.plots._tuning import TuningDisplay
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "clean",
     "diverging",
     "loss_gallery",
+    "new_axes",
     "pyplot",
 ]

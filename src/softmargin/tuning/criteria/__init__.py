@@ -10,10 +10,13 @@ from pkgutil import iter_modules
 
 from softmargin.tuning.criteria._fitted import Fitted, alo_scores
 
-__all__ = ["FORMULAS", "Fitted", "alo_scores"]
+__all__ = ["FORMULAS", "Fitted", "alo_scores", "find_formulas"]
 
-FORMULAS: dict[str, Callable[[Fitted], float]] = {
-    module.name: getattr(import_module(f"{__name__}.{module.name}"), module.name)
-    for module in iter_modules(__path__)
-    if not module.name.startswith("_")
-}
+
+def find_formulas() -> dict[str, Callable[[Fitted], float]]:
+    """The function of every public module of this package, by name."""
+    names = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+    return {name: getattr(import_module(f"{__name__}.{name}"), name) for name in names}
+
+
+FORMULAS = find_formulas()
