@@ -13,24 +13,36 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from softmargin import datasets, inference, losses, paths, penalties, plots, probability, report, tuning
-    from softmargin.estimators.auto_classifier import AutoClassifier
-    from softmargin.estimators.balancing_svc import BalancingSVC
-    from softmargin.estimators.coherence import CoherenceClassifier
-    from softmargin.estimators.composite_least_squares import CompositeLeastSquaresClassifier
-    from softmargin.estimators.composite_margin import CompositeMarginClassifier
-    from softmargin.estimators.margin import MarginClassifier
-    from softmargin.estimators.multicategory_svc import MulticategorySVC
-    from softmargin.estimators.probabilistic_svc import ProbabilisticSVC
-    from softmargin.estimators.robust_svc import RobustSVC
-    from softmargin.estimators.rule_boost import RuleBoostClassifier
-    from softmargin.estimators.score_calibrator import ScoreCalibrator
-    from softmargin.estimators.truncated_logistic import TruncatedLogisticRegression
-    from softmargin.estimators.truncated_softmax import TruncatedSoftmaxClassifier
-    from softmargin.estimators.tuned_classifier import TunedClassifier
-    from softmargin.files import InvalidModelFile, load, save
-    from softmargin.inference import audit_labels
-    from softmargin.solvers import SeparableWarning
+    from softmargin import datasets as datasets
+    from softmargin import inference as inference
+    from softmargin import losses as losses
+    from softmargin import paths as paths
+    from softmargin import penalties as penalties
+    from softmargin import plots as plots
+    from softmargin import probability as probability
+    from softmargin import report as report
+    from softmargin import tuning as tuning
+    from softmargin.estimators.auto_classifier import AutoClassifier as AutoClassifier
+    from softmargin.estimators.balancing_svc import BalancingSVC as BalancingSVC
+    from softmargin.estimators.coherence import CoherenceClassifier as CoherenceClassifier
+    from softmargin.estimators.composite_least_squares import (
+        CompositeLeastSquaresClassifier as CompositeLeastSquaresClassifier,
+    )
+    from softmargin.estimators.composite_margin import CompositeMarginClassifier as CompositeMarginClassifier
+    from softmargin.estimators.margin import MarginClassifier as MarginClassifier
+    from softmargin.estimators.multicategory_svc import MulticategorySVC as MulticategorySVC
+    from softmargin.estimators.probabilistic_svc import ProbabilisticSVC as ProbabilisticSVC
+    from softmargin.estimators.robust_svc import RobustSVC as RobustSVC
+    from softmargin.estimators.rule_boost import RuleBoostClassifier as RuleBoostClassifier
+    from softmargin.estimators.score_calibrator import ScoreCalibrator as ScoreCalibrator
+    from softmargin.estimators.truncated_logistic import TruncatedLogisticRegression as TruncatedLogisticRegression
+    from softmargin.estimators.truncated_softmax import TruncatedSoftmaxClassifier as TruncatedSoftmaxClassifier
+    from softmargin.estimators.tuned_classifier import TunedClassifier as TunedClassifier
+    from softmargin.files import InvalidModelFile as InvalidModelFile
+    from softmargin.files import load as load
+    from softmargin.files import save as save
+    from softmargin.inference import audit_labels as audit_labels
+    from softmargin.solvers import SeparableWarning as SeparableWarning
 
 _MODULES = ("datasets", "inference", "losses", "paths", "penalties", "plots", "probability", "report", "tuning")
 _EXPORTS: dict[str, str] = {

@@ -37,7 +37,7 @@ def _class_weight(rng: Rng) -> Any:
 
 def _margin_loss(rng: Rng) -> Any:
     name = str(rng.choice(CONVEX)) if rng.random() < 0.75 else str(rng.choice(losses.available()))
-    made = {
+    made: dict[str, Callable[[], losses.Loss]] = {
         "huberized_hinge": lambda: losses.HuberizedHinge(delta=float(rng.uniform(0.2, 4))),
         "coherence": lambda: losses.Coherence(
             temperature=float(10 ** rng.uniform(-1, 1)), cost=float(rng.uniform(0, 2))

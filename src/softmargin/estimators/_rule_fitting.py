@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
-from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._rule_parameters import n_threads, setting
 from softmargin.expansions import BinnedTable, ColumnScore, Rule, RuleColumns, RuleScore, Table, cover
 from softmargin.losses import Loss
@@ -50,7 +50,7 @@ class FittedRules:
     """A boosted model, the scores it gives new rows, and its hypotheses in words; ``rules`` is None for columns."""
 
     model: BoostedModel
-    score: Callable[[Table], np.ndarray]
+    score: RuleScore | ColumnScore
     rules: list[Rule] | None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._surrogates import surrogates
 from softmargin.expansions import Rule, cover, dialect_of
 

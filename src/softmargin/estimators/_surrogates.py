@@ -21,7 +21,7 @@ from softmargin import losses
 from softmargin.losses import Loss
 
 if TYPE_CHECKING:
-    from softmargin.estimators._base.classifier import TrainingSet
+    from softmargin.estimators._base.training_set import TrainingSet
 
 __all__ = ["TUNINGS", "Rescaled", "choose_loss", "surrogates"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._rule_fitting import LabelledRows, hold_out
 from softmargin.estimators._rule_parameters import n_threads, setting, tree_plan_of
 from softmargin.expansions import BinnedTable, TreeScore

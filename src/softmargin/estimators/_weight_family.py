@@ -84,7 +84,7 @@ class GridFamily(WeightFamily):
             self.converged = self.converged and found.converged
             if j == self._half:
                 self.plain = _plain(found, column, objective)
-        self.scorer = expansion.scorer(coef)
+        self.scorer: Any = expansion.scorer(coef)
         self._support = expansion.support(coef)
         self.training = bracket(scores[:, self._on_grid])
 
@@ -146,9 +146,10 @@ class PathFamily(WeightFamily):
     def __init__(
         self, X: Any, y: np.ndarray, C: float, weight: np.ndarray, kernel: Kernel | None, n_rows: float
     ) -> None:
-        options = {} if kernel is None else {"gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
-        name = None if kernel is None else kernel.name
-        self.path = weight_path(X, y, C=C, kernel=name, sample_weight=weight, **options)
+        options: dict[str, Any] = {"C": C, "sample_weight": weight}
+        if kernel is not None:
+            options |= {"kernel": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
+        self.path = weight_path(X, y, **options)
         self.plain = self.path.at(0.5)
         self.n_iter = self.path.n_events
         self.edge = 1 / (2 * max(2.0, n_rows))

@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from softmargin._progress import report
 from softmargin.estimators._auto.encoder import SparseEncoder, SwappedColumn, TableEncoder, dates_as_days
 from softmargin.estimators._auto.members import FittedMember, Labels, choose_width, fit_folded, fit_logistic
 from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, number, one_of
+from softmargin.estimators._base.frames import check_frame
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators.rule_boost import RuleBoostClassifier
 from softmargin.expansions import Table, expand, needs_table
@@ -128,18 +129,11 @@ class AutoClassifier(ClassifierBase):
                 wide = sparse.issparse(numbers) and numbers.shape[1] > _WIDE
                 return (numbers if wide else Table(numbers)), y
             return Table(numbers) if isinstance(self.encoder_, TableEncoder) else sparse.csr_array(numbers)
-        y = checks.pop("y", None)
-        validate_data(self, X, skip_check_array=True, **checks)
-        if X.shape[0] == 0 or X.shape[1] == 0:
-            raise ValueError(f"X has shape {X.shape}; at least one row and one column are needed.")
+        y = check_frame(self, X, **checks)
         X, dates = dates_as_days(X)
         if y is None:
             return Table(X, self._kinds)
         self._dates = dates
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("y contains NaN or infinity; drop those rows or give them a label.")
         return Table(X), y
 
     # -- fitting -------------------------------------------------------------------------------------------------
@@ -158,7 +152,7 @@ class AutoClassifier(ClassifierBase):
         labels = Labels(data.codes, data.weight.astype(np.float64), len(self.classes_), seed, self.n_jobs)
         members = self._judged(data.X, labels)
         own = np.array([member.left_out[np.arange(len(data.codes)), data.codes] for member in members])
-        weights = np.zeros(len(members))
+        weights: np.ndarray = np.zeros(len(members))
         if self.interpretable:
             weights[int(np.argmin([member.log_loss for member in members]))] = 1.0
         else:

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.constraints import Constraint, integer, one_of
 from softmargin.estimators._base.parameters import POSITIVE, SHARE
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.losses.multiclass import CompositeLeastSquares
 from softmargin.probability import RESCALINGS, least_squares_probability
 from softmargin.solvers import Solution, solve

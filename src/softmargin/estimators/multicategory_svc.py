@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.constraints import Constraint, one_of
 from softmargin.estimators._base.parameters import SHARE
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.losses import NoLink
 from softmargin.losses.multiclass import HINGES, MulticategoryHinge, fisher_consistent
 from softmargin.solvers import Solution, solve

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet
+from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.constraints import NONE, Constraint, integer, one_of
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._weight_family import GridFamily, PathFamily, WeightFamily
 from softmargin.expansions import expand
 from softmargin.paths import cost_paths

@@ -9,9 +9,9 @@ from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold
 
 from softmargin import losses
-from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.constraints import Constraint, instance, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._base.trust import note_robustness, robust_engine
 from softmargin.expansions import Expansion
 from softmargin.losses import Loss

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import validate_data
 
-from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet, couple
+from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.constraints import Constraint
+from softmargin.estimators._base.frames import check_frame
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._rule_fitting import FittedRules, LabelledRows, fit_given, fit_rules, hold_out
 from softmargin.estimators._rule_parameters import CONSTRAINTS, check_combination, plan_of, setting
 from softmargin.estimators._rule_reading import RuleReader
@@ -24,6 +24,7 @@ from softmargin.estimators._surrogates import choose_loss, surrogates
 from softmargin.estimators._tree_fitting import FittedTrees, fit_trees
 from softmargin.expansions import RuleScore, Table, cover, needs_table
 from softmargin.losses import NoLink
+from softmargin.probability import couple
 from softmargin.solvers import Solution
 from softmargin.solvers.rules import WeightedRisk, prune
 
@@ -144,6 +145,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = CONSTRAINTS
+    _score: Any
 
     def __init__(
         self,
@@ -213,8 +215,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         Ten rules of at most two literals, its first setting (its second is ``max_literals=3, n_rules=100``);
         ``changes`` are other parameters, such as ``loss``.
         """
-        plain = {"update": "single", "fit_intercept": False, "smoothing": 0.0, "learning_rate": 1.0, "min_edge": 0.0}
-        plain |= {"n_rules": 10, "max_literals": 2, "early_stopping": False, "l1": 0.0}
+        plain: dict[str, Any] = {"update": "single", "fit_intercept": False, "n_rules": 10, "max_literals": 2}
+        plain |= {"smoothing": 0.0, "learning_rate": 1.0, "min_edge": 0.0, "early_stopping": False, "l1": 0.0}
         return cls(**plain | changes)
 
     # -- the door ------------------------------------------------------------------------------------------------
@@ -241,17 +243,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
                 )
             checked = super()._validate(X, ensure_all_finite="allow-nan", **checks)
             return (Table(checked[0]), checked[1]) if "y" in checks else Table(checked)
-        y = checks.pop("y", None)
-        validate_data(self, X, skip_check_array=True, **checks)
-        if len(X) == 0 or X.shape[1] == 0:
-            raise ValueError(f"X has shape {X.shape}; at least one row and one column are needed.")
-        if y is None:
-            return Table(X, getattr(self, "_kinds", None))
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("y contains NaN or infinity; drop those rows or give them a label.")
-        return Table(X), y
+        y = check_frame(self, X, **checks)
+        return Table(X, getattr(self, "_kinds", None)) if y is None else (Table(X), y)
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
@@ -263,7 +256,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
 
     def _fit_channels(self, data: TrainingSet, y: np.ndarray) -> None:
         for name in ("_hypotheses", "_rounds", "_score", "_stages", "_total_weight"):
-            vars(self).pop(name, None)  # another learner leaves other traces
+            self.__dict__.pop(name, None)  # another learner leaves other traces
         self._kinds = data.X.kinds
         bag = surrogates(self.loss)
         prefer = {"F": "error", "E": "edge"}.get(self.tuning) if len(bag) > 1 else None
@@ -350,8 +343,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
 
     def _prune(self, rows: LabelledRows) -> None:
         risks = [WeightedRisk(self.loss_, y, rows.weight) for y in rows.y]
-        options = {"fit_intercept": self.fit_intercept, "tol": max(float(self.tol), 1e-10)}
-        solutions = prune(cover(self.rule_list_, rows.table), risks, float(self.l1), **options)
+        columns, tol = cover(self.rule_list_, rows.table), max(float(self.tol), 1e-10)
+        solutions = prune(columns, risks, float(self.l1), fit_intercept=self.fit_intercept, tol=tol)
         coef = np.stack([solution.coef for solution in solutions])
         kept = np.flatnonzero(np.any(coef != 0, axis=0))
         self.coef_, self.intercept_ = coef[:, kept], np.array([solution.intercept for solution in solutions])

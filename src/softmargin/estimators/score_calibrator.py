@@ -284,7 +284,7 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _publish(self) -> None:
         for name in _PUBLISHED:
-            vars(self).pop(name + "_", None)
+            self.__dict__.pop(name + "_", None)
             if self.method in ("coherence", "platt") and hasattr(self.links_[0], name):
                 values = [getattr(link, name) for link in self.links_]
                 setattr(self, name + "_", values[0] if len(values) == 1 else np.array(values))

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.constraints import Constraint, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.fitted_score import FittedScore
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._base.trust import robust_engine
 from softmargin.expansions import Expansion
-from softmargin.losses import Logistic, Loss, NoLink, TruncatedLogistic
+from softmargin.losses import Logistic, NoLink, TruncatedLogistic
 from softmargin.probability import (
     bracket,
     couple,
@@ -182,7 +182,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> TruncatedLogistic:
         return TruncatedLogistic(level=self.level)
 
     def _engine(self, problem: Problem) -> Any:
@@ -203,7 +203,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     ) -> Any:
         super()._fit_from(start, expansion, X, y, sample_weight)
         # a row is given up where its label's probability is below exp(-level)
-        self.outliers_ = self.sample_trust_ < expit(self.loss_.at)
+        self.outliers_ = self.sample_trust_ < expit(self._loss().at)
         return self
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
@@ -211,7 +211,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         problem, reach = self._problem(data, y), self._loss().estimable
         if self.scheme is None or math.isinf(self.level):
             return
-        self.weights_ = np.empty(0)
+        self.weights_: np.ndarray = np.empty(0)
         if self.scheme == 2:
             self.weights_ = outward_weights(reach)
         elif self.scheme == 3:

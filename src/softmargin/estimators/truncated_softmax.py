@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from softmargin.estimators._base.classifier import TrainingSet
 from softmargin.estimators._base.constraints import NONE, Constraint, number
 from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.losses.multiclass import Capped, Softmax
 from softmargin.problem import MulticlassProblem
 from softmargin.solvers import Solution, solve
@@ -116,7 +116,7 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         """Where the search ends from the fit to all rows, and from plain fits to random halves of them."""
         yield solve(problem, tol=self.tol, max_iter=self.max_iter)
         random, codes = check_random_state(self.random_state), problem.codes
-        plain = replace(problem, loss=problem.loss.base)
+        plain = replace(problem, loss=self._multiclass_loss().base)
         for _ in range(self.n_init - 1):
             half = random.random_sample(len(codes)) < 0.5
             missing = np.bincount(codes[half], minlength=problem.n_classes) == 0

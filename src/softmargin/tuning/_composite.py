@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from softmargin.probability import least_squares_probability
 from softmargin.solvers.multiclass import ClassMoments, LeaveOneOut, Spectrum, half_path, leave_one_out
@@ -66,7 +66,7 @@ class CompositeGrid:
 
 
 def tune_composite(
-    spectrum: Spectrum, data: CountedRows, mixes: Array, Cs: Array | int, criterion: str, rescale: str
+    spectrum: Spectrum, data: CountedRows, mixes: Array, Cs: ArrayLike | int, criterion: str, rescale: str
 ) -> CompositeGrid:
     """Evaluate the criterion on the grid; ``Cs`` may be a number of values, spread around the scale of the data.
 

@@ -89,7 +89,7 @@ class FittedMember:
     error: float
     seconds: float
     predict: Any = field(repr=False)
-    left_out: Array | None = field(repr=False, default=None)
+    left_out: Any = field(repr=False, default=None)  # probabilities (n, k) while members are compared
 
 
 @dataclass(frozen=True)

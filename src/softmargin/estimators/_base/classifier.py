@@ -38,7 +38,7 @@ from softmargin.expansions import Expansion, Kernel
 from softmargin.probability import couple, two_columns
 from softmargin.solvers import Solution
 
-__all__ = ["ClassifierBase", "TrainingSet", "available_where"]
+__all__ = ["ClassifierBase", "available_where"]
 
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from softmargin import penalties
-from softmargin.estimators._base.classifier import ClassifierBase, TrainingSet
+from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.fitted_score import FittedScore, Scored
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._base.trust import gather_robustness, judge_left_out, note_robustness
 from softmargin.expansions import Expansion, expand
 from softmargin.losses import Loss, NoLink

@@ -212,7 +212,7 @@ def document(cls: type[T]) -> type[T]:
     if found is None:
         return cls
     own = _entries(found.group(1))
-    signature = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    signature = inspect.signature(cls.__init__).parameters
     made = {name: own.get(name) or _entry(name, signature[name].default) for name in signature if name != "self"}
     body = "\n".join(entry for entry in made.values() if entry)
     cls.__doc__ = text[: found.start(1)] + body + text[found.end(1) :]

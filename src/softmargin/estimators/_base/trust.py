@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from softmargin.estimators._base.classifier import TrainingSet
+from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.problem import Problem
 from softmargin.solvers import INITS, Solution, constant_fit, majorizer
 
