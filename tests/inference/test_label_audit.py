@@ -5,15 +5,18 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from softmargin import MarginClassifier, audit_labels
 from softmargin.inference import LabelAudit
+from softmargin.inference._opinions import SampledJudge
 
 
 def _normal(n, seed, distance=3.0):
@@ -111,6 +114,48 @@ def test_given_probabilities_need_no_classifier(case):
         again.refit()
 
 
+def test_a_page_of_decisions_says_relabel_and_to_what(case):
+    _, _, noisy, _, audit = case
+    page = "row,decision,label\n3,relabel,0\n4,relabel,1\n5,drop,\n6,keep,\n"
+    _, labels, _ = audit.apply(pd.read_csv(io.StringIO(page), dtype={"label": str}))
+    assert len(labels) == len(noisy) - 1
+    assert labels[3] == 0
+    assert labels[4] == 1
+
+
+def test_refit_weighs_labels_by_trust_where_a_classifier_takes_weights(case):
+    X, y, _, _, audit = case
+    cleaned, labels, weight = audit.apply()
+    expected = LogisticRegression().fit(cleaned, labels, sample_weight=weight)
+    np.testing.assert_allclose(audit.refit(LogisticRegression()).coef_, expected.coef_, rtol=1e-6)
+    assert audit.refit(KNeighborsClassifier()).score(X, y) > 0.8  # takes no weights
+
+
+def test_many_equal_rates_are_told_from_unequal_ones():
+    X, y, rng = _normal(2000, 8)
+    rates = {}
+    for name, (low, high) in {"equal": (0.15, 0.15), "unequal": (0.3, 0.0)}.items():
+        noisy, _ = _noisy(y, (low, high), rng)
+        T = audit_labels(LogisticRegression(), X, noisy, random_state=0).noise_matrix.conditional.to_numpy()
+        rates[name] = T[0, 1] - T[1, 0]
+    assert abs(rates["equal"]) < 0.08
+    assert rates["unequal"] > 0.15
+
+
+def test_columns_that_give_the_label_away_are_named():
+    X, y, rng = _normal(300, 9)
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(
+        id=rng.permutation(300), copy=np.where(y == 1, "yes", "no"), constant=1.0, empty=np.nan
+    )
+    audit = audit_labels(None, table, y, probabilities=np.full((300, 2), 0.5))
+    leaks = audit.leaks.set_index("column")
+    assert leaks.loc["id", "reason"] == "names rows"
+    assert leaks.loc["copy", "reason"] == "tells the label by itself"
+    assert leaks.loc["copy", "alone"] == 1
+    assert (leaks.loc[["a", "b", "constant", "empty"], "reason"] == "").all()
+    assert audit_labels(None, csr_array(X), y, probabilities=np.full((300, 2), 0.5)).leaks.empty
+
+
 def test_groups_soft_labels_text_and_weights():
     X, y, rng = _normal(200, 3)
     noisy, wrong = _noisy(y, (0.2, 0.2), rng)
@@ -137,6 +182,22 @@ def test_the_automatic_panel_judges_without_choices():
     assert len(audit.attrs["votes"]) == 4
     with pytest.raises(ValueError, match="'magic'"):
         audit_labels("magic", X, noisy)
+    with pytest.raises(ValueError, match="pipeline"):
+        audit_labels("auto", ["some", "words"], ["a", "b"])
+
+
+def test_the_automatic_panel_takes_sparse_rows_and_learns_from_a_sample_of_many():
+    words = np.array([["good", "fine", "well"], ["bad", "poor", "ill"]])
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=200)
+    text = [" ".join(rng.choice(words[one], 3)) for one in y]
+    noisy, wrong = _noisy(y, (0.15, 0.15), rng)
+    audit = audit_labels("auto", CountVectorizer().fit_transform(text), noisy, random_state=0)
+    assert roc_auc_score(wrong[audit["row"]], -audit["trust"]) > 0.95
+    judge = SampledJudge(LogisticRegression(), most_rows=50)
+    X, y, _ = _normal(400, 1)
+    assert judge.fit(X, y, sample_weight=np.ones(400)).predict_proba(X).shape == (400, 2)
+    assert SampledJudge(KNeighborsClassifier(), most_rows=50).fit(X, y, np.ones(400)).judge_.n_samples_fit_ == 50
 
 
 def test_annotators_reach_a_consensus_better_than_the_majority_of_the_careless():
@@ -149,6 +210,8 @@ def test_annotators_reach_a_consensus_better_than_the_majority_of_the_careless()
     found = audit.consensus
     assert found.accuracy.argmax() == 0
     assert found.accuracy[0] == pytest.approx(0.95, abs=0.06)
+    alone = audit_labels(None, X, annotators=answers, probabilities=np.full((300, 2), 0.5)).consensus
+    assert np.mean(found.codes == y) >= np.mean(alone.codes == y)  # the model has a say
     votes = np.array([np.mean([v for v in row if v is not None]) > 0.5 for row in answers])
     assert np.mean(found.codes == y) > np.mean(votes == y)
     with pytest.raises(ValueError, match="without any answer"):

@@ -3,7 +3,7 @@
 Each annotator has a matrix ``pi_a[t, s]``, the probability of answering ``s`` on a row of class ``t``. Given those and
 the class shares, the answers on a row give a distribution over its true class; given the distributions, the matrices
 are weighted counts, with half a row of prior on each diagonal entry and a little everywhere. Class probabilities of a
-model can enter as the prior of each row.
+model that has not seen the row are its prior, so a model speaks where annotators are few or disagree.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Consensus", "dawid_skene", "encode_answers"]
+__all__ = ["Consensus", "dawid_skene", "encode_answers", "recode"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -49,10 +49,19 @@ def encode_answers(annotators: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, codes
 
 
+def recode(names: NDArray[Any], codes: NDArray[np.intp], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Answers as codes of the audited ``classes``; an answer that is none of them counts as none."""
+    place = {label: code for code, label in enumerate(classes.tolist())}
+    known = np.array([place.get(name, -1) for name in names.tolist()] + [-1])
+    return known[codes]
+
+
 def dawid_skene(codes: NDArray[np.intp], k: int, prior: Array | None = None) -> Consensus:
     """The consensus of answers ``codes`` (rows by annotators, -1 for none) on ``k`` classes."""
     answered = codes >= 0
     votes = np.array([np.bincount(row[row >= 0], minlength=k) for row in codes], dtype=float)
+    silent = votes.sum(axis=1) == 0
+    votes[silent] = 1.0
     R = votes / votes.sum(axis=1, keepdims=True)
     indicator = (codes[:, :, None] == np.arange(k)).astype(float)
     for _ in range(_ROUNDS):

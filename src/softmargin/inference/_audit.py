@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import ndtri
 from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d
 
-from softmargin.inference._annotators import Consensus, dawid_skene, encode_answers
+from softmargin.inference._annotators import dawid_skene, encode_answers, recode
 from softmargin.inference._label_audit import AuditedRows, LabelAudit
 from softmargin.inference._neighbours import look_around
 from softmargin.inference._noise_model import fit_noise
@@ -90,8 +89,7 @@ def audit_labels(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> noisy, flipped = datasets.flip_labels(y, 0.1, random_state=0)
     >>> report = audit_labels(MarginClassifier(C=0.1), scale(X), noisy, random_state=0)
-    >>> worst = report.table.sort_values("left_out")["row"][:40]
-    >>> bool(flipped[worst].mean() > 0.9)
+    >>> bool(flipped[report["row"][:40]].mean() > 0.9)
     True
     """
     if n_repeats < 1:
@@ -99,7 +97,8 @@ def audit_labels(
     if not 0 < level < 1:
         raise ValueError(f"level must be strictly between 0 and 1; got {level!r}.")
     n = _num_samples(X)
-    labels, consensus = _labels(y, annotators, n)
+    answers = None if annotators is None else _answers(annotators, n)
+    labels = _labels(y, answers, n)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y has one class only ({classes[0]!r}); there is no other label a row could deserve.")
@@ -109,9 +108,13 @@ def audit_labels(
     if probabilities is not None:
         opinions = Opinions(_given_probabilities(probabilities, n, classes), np.ones(1))
     else:
-        judges = _judges(estimator, n, sparse.issparse(X))
-        opinions = left_out_opinions(judges, _rows(X), codes, weight, splits(cv, n_repeats, codes, random_state))
-    noise = fit_noise(opinions.P, codes, level=level)
+        rows_ = _rows(X)
+        judges = _judges(estimator, rows_)
+        opinions = left_out_opinions(judges, rows_, codes, weight, splits(cv, n_repeats, codes, random_state))
+    noise, consensus = fit_noise(opinions.P, codes, level=level), None
+    if answers is not None:
+        consensus = dawid_skene(recode(*answers, classes), len(classes), prior=opinions.P)
+        noise = noise.informed(consensus.probability, codes)
     rows = AuditedRows(estimator, X, labels, weight, _check_groups(groups, n))
     table = _table(rows, classes, codes, opinions.P, noise.posterior)
     table.attrs["noise_rate"] = _noise_rates(opinions.P, codes, classes, level)
@@ -128,15 +131,17 @@ def _holds_text(X: Any) -> bool:
     return len(X) > 0 and isinstance(X[0], str)
 
 
-def _labels(y: Any, annotators: Any, n: int) -> tuple[NDArray[Any], Consensus | None]:
-    consensus = None
-    if annotators is not None:
-        names, answers = encode_answers(annotators)
-        if len(answers) != n:
-            raise ValueError(f"X and annotators must have one length; got {n} and {len(answers)}.")
-        consensus = dawid_skene(answers, len(names))
-        if y is None:
-            return names[consensus.codes], consensus
+def _answers(annotators: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    names, codes = encode_answers(annotators)
+    if len(codes) != n:
+        raise ValueError(f"X and annotators must have one length; got {n} and {len(codes)}.")
+    return names, codes
+
+
+def _labels(y: Any, answers: tuple[NDArray[Any], NDArray[np.intp]] | None, n: int) -> NDArray[Any]:
+    if y is None and answers is not None:
+        names, codes = answers
+        return names[dawid_skene(codes, len(names)).codes]
     if y is None:
         raise ValueError("y is missing; give the labels to audit, or annotators whose consensus is audited.")
     y = np.asarray(y)
@@ -151,20 +156,26 @@ def _labels(y: Any, annotators: Any, n: int) -> tuple[NDArray[Any], Consensus | 
     y = column_or_1d(y, warn=True)
     if len(y) != n:
         raise ValueError(f"X and y must have one length; got {n} and {len(y)}.")
-    return y, consensus
+    return y
 
 
-def _judges(estimator: Any, n: int, is_sparse: bool) -> list[Any]:
+def _judges(estimator: Any, X: Any) -> list[Any]:
     if estimator is None:
         raise ValueError("estimator is None and no probabilities were given; name a classifier, a list, or 'auto'.")
     if isinstance(estimator, str):
         if estimator != "auto":
             raise ValueError(f"estimator must be a classifier, a list of them, 'auto' or None; got {estimator!r}.")
-        return default_panel(n, is_sparse)
+        return default_panel(_of_columns(X))
     judges = list(estimator) if isinstance(estimator, (list, tuple)) else [estimator]
     if not judges:
         raise ValueError("estimator is an empty list; name at least one classifier to judge the labels.")
     return judges
+
+
+def _of_columns(X: Any) -> Any:
+    if getattr(X, "ndim", 0) != 2:
+        raise ValueError("estimator='auto' judges rows of numbers; give text or images as a matrix, or a pipeline.")
+    return X
 
 
 def _given_probabilities(probabilities: Any, n: int, classes: NDArray[Any]) -> Array:

@@ -11,12 +11,13 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from softmargin.inference._annotators import Consensus
+from softmargin.inference._leaks import find_leaks
 from softmargin.inference._noise_model import Estimate, NoiseModel
 from softmargin.probability import weight_parameters
 
 __all__ = ["AuditedRows", "LabelAudit", "NoiseMatrix"]
 
-_KEEP, _DROP = "keep", "drop"
+_KEEP, _DROP, _RELABEL = "keep", "drop", "relabel"
 
 
 class NoiseMatrix(NamedTuple):
@@ -113,6 +114,11 @@ class LabelAudit:
             parts.append(found.assign(slice=kind).rename_axis("name").reset_index())
         return pd.concat(parts, ignore_index=True)[["slice", "name", "rows", "errors", "error_rate"]]
 
+    @property
+    def leaks(self) -> Any:
+        """Columns that name rows or tell the label by themselves, most telling first: unique, alone, reason."""
+        return find_leaks(self.rows.X, np.searchsorted(self.classes, self.rows.y))
+
     def to_csv(self, path: Any, **options: Any) -> Any:
         """Write the table, with an empty column ``decision`` to be filled in and given to :meth:`apply`."""
         return self.table.assign(decision="").to_csv(path, **({"index": False} | options))
@@ -121,8 +127,10 @@ class LabelAudit:
         """The cleaned ``(X, y, weights)``.
 
         ``decisions`` maps rows (positions) to a label, ``"keep"`` or ``"drop"``: a dict, or a frame with columns
-        ``row`` and ``decision``, such as :meth:`to_csv` wrote and a reviewer filled in. None drops
-        ``suspects(fdr)``. Weights are the sample weights given times the trust in the labels nobody looked at.
+        ``row`` and ``decision``, such as :meth:`to_csv` wrote and a reviewer filled in; where it says ``relabel`` the
+        label stands in a column ``label``, as in the file that a report's page downloads. None drops
+        ``suspects(fdr)``. Weights are the sample weights given times the trust in the labels nobody looked at: a label
+        that is wrong with probability one half counts half.
         """
         chosen = self._decisions(decisions, fdr)
         n = len(self.rows.y)
@@ -144,7 +152,10 @@ class LabelAudit:
             return dict.fromkeys(self.suspects(fdr)["row"].tolist(), _DROP)
         if hasattr(decisions, "columns"):
             filled = decisions[decisions["decision"].notna() & (decisions["decision"].astype(str) != "")]
-            decisions = dict(zip(filled["row"].tolist(), filled["decision"].tolist(), strict=True))
+            words = filled["decision"]
+            if "label" in filled:
+                words = words.where(words.astype(str) != _RELABEL, self._as_labels(filled["label"]))
+            decisions = dict(zip(filled["row"].tolist(), words.tolist(), strict=True))
         known, n = set(self.classes.tolist()) | {_KEEP, _DROP}, len(self.rows.y)
         for row, decision in decisions.items():
             if not 0 <= row < n:
@@ -153,21 +164,28 @@ class LabelAudit:
                 raise ValueError(f"decisions has {decision!r} for row {row}; allowed are 'keep', 'drop' and a label.")
         return dict(decisions)
 
+    def _as_labels(self, written: Any) -> Any:
+        """Labels read from a file, as the audit knows them: text that spells a label is that label."""
+        spelt = {str(label): label for label in self.classes.tolist()}
+        return written.map(lambda value: value if value in self.classes else spelt.get(str(value), value))
+
     def refit(self, estimator: Any = None, decisions: Any = None, *, fdr: float = 0.1) -> Any:
-        """A fresh copy of the (first) judge, or of ``estimator``, fitted to the cleaned rows."""
+        """A fresh copy of the (first) judge, or of ``estimator``, fitted to what :meth:`apply` returns.
+
+        The weights are left out where a classifier does not take any.
+        """
         judge = self.rows.estimator if estimator is None else estimator
         judge = judge[0] if isinstance(judge, (list, tuple)) else judge
         if judge is None or isinstance(judge, str):
             raise ValueError("the audit was made without a single classifier; name one: refit(estimator).")
-        X, y, _ = self.apply(decisions, fdr=fdr)
-        weight = self.rows.weight
-        if weight is not None:
-            kept = np.setdiff1d(np.arange(len(self.rows.y)), self._dropped(decisions, fdr))
-            weight = weight[kept]
-        return clone(judge).fit(X, y, **weight_parameters(judge, weight))
-
-    def _dropped(self, decisions: Any, fdr: float) -> list[int]:
-        return [row for row, what in self._decisions(decisions, fdr).items() if isinstance(what, str) and what == _DROP]
+        X, y, weight = self.apply(decisions, fdr=fdr)
+        try:
+            given = weight_parameters(judge, weight)
+        except ValueError:
+            if self.rows.weight is not None:
+                raise
+            given = {}
+        return clone(judge).fit(X, y, **given)
 
     def plot(self, ax: Any = None) -> Any:
         """Trust of the rows of each class, with the number of errors estimated."""

@@ -1,27 +1,32 @@
 """How labels go wrong: a transition matrix, and the probability that each label is wrong.
 
 With ``T[t, s]`` the probability that a member of class ``t`` carries label ``s``, models fitted to the labels learn
-``P(s given x) = sum_t p_t(x) T[t, s]``, ``p`` the probabilities of the true classes. So rows that certainly belong to
-``t`` (anchors) show row ``t`` of ``T``, ``p`` is ``P T^-1`` where it is positive, and the probability that the true
-class is ``t`` given the row and its label is
+``P(s given x) = sum_t p_t(x) T[t, s]``, ``p`` the probabilities of the true classes. The probability that the true
+class is ``t``, given the row and its label, is
 
     r_i(t) = p_t(x_i) T[t, s_i] / sum_u p_u(x_i) T[u, s_i].
 
-The anchors of a class are the tenth of its rows with the largest out-of-fold probability of it; row ``t`` is what their
-labels are, shrunk towards their mean ``P``. The matrix is drawn towards the one of equal rates in all classes, fully
-while the standard deviation of its diagonal is below .05 and not at all above .13: trust is adjusted by class only as
-far as the data ask for it.
+**The matrix.** Rows that certainly belong to ``t`` (anchors: the fifth of its rows with the largest out-of-fold
+probability of it) show row ``t`` of ``T``. Few anchors say little about one class, so the error rates of the classes
+are drawn towards their mean as far as they do not differ by more than chance (James and Stein): noise is taken to
+depend on the class only as far as the data ask for it.
 
-Where classes overlap, no method can tell noise from overlap, and the bounds say so. Of the matrix: overlap may explain
-every label ``s`` among the rows whose likeliest class is ``t``, so ``T[t, s]`` lies between zero and the upper end of
-Wilson's interval of their share. Of the number of errors, ``sum_i 1 - r_i(s_i)``: the spread of the sum and of the
-matrix over resampled rows, down to the errors the models are sure of and up to all rows whose label is not the
-likeliest class.
+**The true classes.** ``P T^-1`` is ``p`` where ``P`` is exact; it is not, and the inverse exaggerates what is wrong
+with it, so ``p`` is the geometric mean of ``P T^-1`` and ``P``, which keeps the order of the models where the inverse
+is cut off at zero. Anchors are never quite pure: with ``o`` the mean of ``1 - max_t p_t``, the overlap of the classes,
+no row is taken to be surer of its class than ``1 - c o^2``. So where classes overlap, no label is surely wrong.
+
+**How sure.** Overlap and noise cannot be told apart by anybody. Of the matrix: overlap may explain every label ``s``
+among the rows whose likeliest class is ``t``, so ``T[t, s]`` lies between zero and the upper end of Wilson's interval
+of their share. Of the number of errors, ``sum_i 1 - r_i(s_i)``: normal quantiles of its spread, that of the matrix over
+draws of anchors included, and a quarter of the overlap on both sides.
+
+The constants were settled with ``python -m benchmarks labels`` on sets that its tables do not use.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,11 +37,15 @@ __all__ = ["Estimate", "NoiseModel", "fit_noise"]
 
 Array = NDArray[np.floating[Any]]
 
-_ANCHORS, _LEAST_ANCHORS = 0.1, 10
+_ANCHORS, _LEAST_ANCHORS = 0.2, 10
 _PRIOR_ROWS = 10.0  # of the models' opinion of the anchors, which need not be calibrated, beside their labels
-_EQUAL, _UNEQUAL = 0.05, 0.13  # standard deviation of the diagonal: the noise is the same, or not, in all classes
-_RESAMPLES = 40
+_SPREAD_ROWS = 2.0  # of labels that fall on all other classes alike
+_INVERSE = 0.6  # exponent of P T^-1 in the geometric mean with P
+_IMPURE = 0.3  # anchors are impure by so many squares of the overlap: more finds fewer wrong labels, less too many
+_HIDDEN = 0.25  # share of the overlap that may be noise, or noise that looks like overlap
+_RESAMPLES, _RESAMPLED_ROWS = 40, 5000
 _LEAST = 1e-3  # a probability no panel can vouch for
+_ROOM = 0.05  # by which labels must be better than guessing
 
 
 class Estimate(NamedTuple):
@@ -57,47 +66,99 @@ class NoiseModel:
     posterior: Array
     joint: Array
     n_errors: Estimate
+    overlap: float
+    level: float
+
+    def informed(self, posterior: Array, codes: NDArray[np.intp]) -> NoiseModel:
+        """The same with another account of the true classes, that of several annotators."""
+        n = len(codes)
+        error = 1 - posterior[np.arange(n), codes]
+        label = np.eye(len(self.transition))[codes]
+        number = _number(error, 0.0, self.overlap, self.level)
+        return replace(self, posterior=posterior, joint=posterior.T @ label / n, n_errors=number)
+
+
+class _Anchors(NamedTuple):
+    """Labels of the anchors of each class (rows), counted, and the models' mean opinion of them."""
+
+    counts: Array
+    opinion: Array
 
 
 def fit_noise(P: Array, codes: NDArray[np.intp], *, level: float = 0.9, random_state: Any = 0) -> NoiseModel:
     """The noise model of labels ``codes`` under out-of-fold probabilities ``P``."""
     P = np.maximum(P, _LEAST)
     P = P / P.sum(axis=1, keepdims=True)
-    n = len(P)
-    label = np.eye(P.shape[1])[codes]
-    transition = _transition(P, label)
-    posterior = _posterior(P, codes, transition)
-    rng = np.random.default_rng(random_state)
-    draws = (rng.integers(n, size=n) for _ in range(_RESAMPLES))
-    spread = [_transition(P[rows], label[rows]) for rows in draws]
+    anchors = _anchors(P, codes)
+    transition = _transition(anchors)
+    overlap = float(1 - _cleaned(P, transition).max(axis=1).mean())
+    posterior = _posterior(P, codes, transition, overlap)
     low, high = _bounds(P, codes, transition, level)
-    joint = posterior.T @ label / n
-    shares = np.array([1 - _posterior(P, codes, T)[np.arange(n), codes].mean() for T in spread])
-    number = _number(P, codes, posterior, float(shares.std()), level)
-    return NoiseModel(transition, low, high, posterior, joint, number)
+    joint = np.zeros_like(transition)
+    np.add.at(joint.T, codes, posterior)
+    n = len(P)
+    error = 1 - posterior[np.arange(n), codes]
+    spread = n * _spread(P, codes, anchors, overlap, np.random.default_rng(random_state))
+    number = _number(error, spread, overlap, level)
+    return NoiseModel(transition, low, high, posterior, joint / n, number, overlap, level)
 
 
-def _transition(P: Array, label: Array) -> Array:
-    """The labels of the anchors of each class, and a few rows' worth of their probabilities, drawn to equal rates."""
-    k = P.shape[1]
+def _anchors(P: Array, codes: NDArray[np.intp]) -> _Anchors:
+    n, k = P.shape
     members = np.bincount(P.argmax(axis=1), minlength=k)
-    T = np.empty((k, k))
+    counts, opinion = np.empty((k, k)), np.empty((k, k))
     for t in range(k):
-        size = min(len(P), max(_LEAST_ANCHORS, int(_ANCHORS * members[t]) + 1))
-        anchors = np.argpartition(-P[:, t], size - 1)[:size]
-        T[t] = (label[anchors].sum(axis=0) + _PRIOR_ROWS * P[anchors].mean(axis=0)) / (size + _PRIOR_ROWS)
-    right = T.diagonal().copy()
-    equal = np.full((k, k), (1 - right.mean()) / (k - 1))
-    np.fill_diagonal(equal, right.mean())
-    asked = float(np.clip((right.std(ddof=1) - _EQUAL) / (_UNEQUAL - _EQUAL), 0, 1))
-    return asked * T + (1 - asked) * equal
+        size = min(n, max(_LEAST_ANCHORS, int(_ANCHORS * members[t]) + 1))
+        chosen = np.argpartition(-P[:, t], size - 1)[:size]
+        counts[t], opinion[t] = np.bincount(codes[chosen], minlength=k), P[chosen].mean(axis=0)
+    return _Anchors(counts, opinion)
 
 
-def _posterior(P: Array, codes: NDArray[np.intp], T: Array) -> Array:
-    """``r_i(t)``: the true class of each row, given the models and its label."""
+def _transition(anchors: _Anchors) -> Array:
+    """Error rates drawn together as far as chance explains their differences, spread over the labels seen."""
+    counts, k = anchors.counts, len(anchors.counts)
+    size = counts.sum(axis=1) + _PRIOR_ROWS
+    wrong = size - _PRIOR_ROWS - counts.diagonal() + _PRIOR_ROWS * (1 - anchors.opinion.diagonal())
+    rate = wrong / size
+    mean = float(np.average(rate, weights=size))
+    chance = max(mean * (1 - mean), 0.01) / size
+    between = max(float(rate.var(ddof=1) - chance.mean()), 0.0)
+    own = between / (between + chance)
+    rate = np.minimum(own * rate + (1 - own) * mean, 1 - 1 / k - _ROOM)
+    T = counts + _SPREAD_ROWS / (k - 1)
+    np.fill_diagonal(T, 0.0)
+    T *= (rate / T.sum(axis=1))[:, None]
+    np.fill_diagonal(T, 1 - rate)
+    return T
+
+
+def _cleaned(P: Array, T: Array) -> Array:
+    """Probabilities of the true classes, by the inverse alone."""
     p = np.maximum(P @ np.linalg.pinv(T), _LEAST)
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def _posterior(P: Array, codes: NDArray[np.intp], T: Array, overlap: float) -> Array:
+    """``r_i(t)``: the true class of each row, given the models and its label."""
+    p = _cleaned(P, T) ** _INVERSE * P ** (1 - _INVERSE)
+    p /= p.sum(axis=1, keepdims=True)
+    impure = _IMPURE * overlap**2
+    p = (1 - impure) * p + impure * (1 - p) / (P.shape[1] - 1)
     R = p * T[:, codes].T
     return R / R.sum(axis=1, keepdims=True)
+
+
+def _spread(P: Array, codes: NDArray[np.intp], anchors: _Anchors, overlap: float, rng: np.random.Generator) -> float:
+    """The standard deviation of the share of wrong labels over draws of the anchors' labels."""
+    rows = np.arange(len(P)) if len(P) <= _RESAMPLED_ROWS else rng.choice(len(P), _RESAMPLED_ROWS, replace=False)
+    part, labels, every = P[rows], codes[rows], np.arange(len(rows))
+    size = anchors.counts.sum(axis=1)
+    shares = []
+    for _ in range(_RESAMPLES):
+        drawn = np.array([rng.multinomial(int(m), row / m) for m, row in zip(size, anchors.counts, strict=True)])
+        T = _transition(_Anchors(drawn.astype(float), anchors.opinion))
+        shares.append(1 - _posterior(part, labels, T, overlap)[every, labels].mean())
+    return float(np.std(shares))
 
 
 def _bounds(P: Array, codes: NDArray[np.intp], T: Array, level: float) -> tuple[Array, Array]:
@@ -115,10 +176,7 @@ def _bounds(P: Array, codes: NDArray[np.intp], T: Array, level: float) -> tuple[
     return low, high
 
 
-def _number(P: Array, codes: NDArray[np.intp], posterior: Array, spread: float, level: float) -> Estimate:
-    n = len(codes)
-    error = 1 - posterior[np.arange(n), codes]
-    value = float(error.sum())
-    reach = float(ndtri(0.5 + level / 2)) * float(np.sqrt(error @ (1 - error) + np.square(n * spread)))
-    sure, doubted = float((error > 0.9).sum()), float((P.argmax(axis=1) != codes).sum())
-    return Estimate(value, max(min(value - reach, sure), 0.0), min(max(value + reach, doubted), float(n)))
+def _number(error: Array, spread: float, overlap: float, level: float) -> Estimate:
+    n, value = len(error), float(error.sum())
+    reach = float(ndtri(0.5 + level / 2)) * float(np.sqrt(error @ (1 - error) + spread**2)) + _HIDDEN * overlap * n
+    return Estimate(value, max(value - reach, 0.0), min(value + reach, float(n)))

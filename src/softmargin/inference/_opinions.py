@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold, check_cv, train_test_split
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import _safe_split
 
 from softmargin.probability import fit_score_map, mixture_weights, weight_parameters
@@ -31,6 +33,9 @@ __all__ = ["Opinions", "default_panel", "left_out_opinions", "splits"]
 Array = NDArray[np.floating[Any]]
 
 _LANDMARKS, _TREES, _NEIGHBOURS = 100, 100, 15
+_MOST_ROWS = 20_000  # to learn from: with ten times as many no judge of the panel errs noticeably less
+_MOST_NEIGHBOURS = 50_000  # rows of data beyond which the search for neighbours costs more than the other judges
+_CHUNK = 100_000  # rows judged at a time
 
 
 @dataclass(frozen=True)
@@ -41,18 +46,63 @@ class Opinions:
     votes: Array
 
 
-def default_panel(n_rows: int, is_sparse: bool) -> list[Any]:
-    """Cheap judges that err on different rows: linear, rbf on landmarks, trees, neighbours; linear for sparse rows."""
-    linear = LogisticRegression(C=0.1, max_iter=500)
-    if is_sparse:
-        return [make_pipeline(MaxAbsScaler(), clone(linear).set_params(C=c)) for c in (1.0, 30.0)]
-    landmarks = Nystroem(n_components=min(_LANDMARKS, max(n_rows // 2, 2)), random_state=0, gamma=None)
-    return [
-        make_pipeline(StandardScaler(), linear),
+class SampledJudge(ClassifierMixin, BaseEstimator):
+    """A judge that learns from at most ``most_rows`` rows and judges chunk by chunk, so its cost is bounded."""
+
+    def __init__(self, judge: Any, most_rows: int = _MOST_ROWS) -> None:
+        self.judge = judge
+        self.most_rows = most_rows
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SampledJudge:
+        """Learn from the rows, or from a stratified sample of them."""
+        y = np.asarray(y)
+        rows = np.arange(len(y))
+        if len(y) > self.most_rows:
+            stratify = y if np.unique(y, return_counts=True)[1].min() > 1 else None
+            rows, _ = train_test_split(rows, train_size=self.most_rows, stratify=stratify, random_state=0)
+        given = {}
+        if sample_weight is not None and _takes_weights(self.judge):
+            given = weight_parameters(self.judge, np.asarray(sample_weight)[rows])
+        self.judge_ = clone(self.judge).fit(_safe_indexing(X, rows), y[rows], **given)
+        self.classes_ = self.judge_.classes_
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities, chunk by chunk."""
+        n = X.shape[0]
+        parts = (_safe_indexing(X, np.arange(i, min(i + _CHUNK, n))) for i in range(0, n, _CHUNK))
+        return np.vstack([self.judge_.predict_proba(part) for part in parts])
+
+
+def _takes_weights(judge: Any) -> bool:
+    """Neighbours do not: they vote alike."""
+    try:
+        weight_parameters(judge, np.ones(1))
+    except ValueError:
+        return False
+    return True
+
+
+def default_panel(X: Any) -> list[Any]:
+    """Cheap judges that err on different rows: linear, rbf on landmarks, trees, neighbours.
+
+    Sparse rows are judged by two linear machines and, where they are counts of words or the like, by naive Bayes.
+    """
+    n = X.shape[0]
+    if sparse.issparse(X):
+        loose = LogisticRegression(max_iter=100, tol=1e-3)
+        judges = [make_pipeline(MaxAbsScaler(), clone(loose).set_params(C=c)) for c in (1.0, 30.0)]
+        counts = X.data.min(initial=0.0) >= 0
+        return [SampledJudge(judge) for judge in [*judges, *([MultinomialNB(alpha=0.3)] if counts else [])]]
+    landmarks = Nystroem(n_components=min(_LANDMARKS, max(n // 2, 2)), random_state=0, gamma=None)
+    judges = [
+        make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500)),
         make_pipeline(StandardScaler(), landmarks, LogisticRegression(C=10.0, max_iter=500)),
         RandomForestClassifier(_TREES, min_samples_leaf=3, random_state=0),
-        make_pipeline(StandardScaler(), KNeighborsClassifier(min(_NEIGHBOURS, max(n_rows // 4, 1)))),
     ]
+    if n <= _MOST_NEIGHBOURS:
+        judges.append(make_pipeline(StandardScaler(), KNeighborsClassifier(min(_NEIGHBOURS, max(n // 4, 1)))))
+    return [SampledJudge(judge) for judge in judges]
 
 
 def splits(cv: Any, n_repeats: int, codes: NDArray[np.intp], random_state: Any) -> list[list[Any]]:
