@@ -13,6 +13,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from softmargin import chunks as chunks
     from softmargin import datasets as datasets
     from softmargin import inference as inference
     from softmargin import losses as losses
@@ -44,7 +45,18 @@ if TYPE_CHECKING:
     from softmargin.inference import audit_labels as audit_labels
     from softmargin.solvers import SeparableWarning as SeparableWarning
 
-_MODULES = ("datasets", "inference", "losses", "paths", "penalties", "plots", "probability", "report", "tuning")
+_MODULES = (
+    "chunks",
+    "datasets",
+    "inference",
+    "losses",
+    "paths",
+    "penalties",
+    "plots",
+    "probability",
+    "report",
+    "tuning",
+)
 _EXPORTS: dict[str, str] = {
     "AutoClassifier": "softmargin.estimators.auto_classifier",
     "BalancingSVC": "softmargin.estimators.balancing_svc",

@@ -114,6 +114,10 @@ class RowTerm:
         return slope if tilt is None else slope + tilt
 
 
+def _total_weight(scores: Array, y: Array, weights: Array, *_: Any) -> Response:
+    return Response(np.zeros(len(scores)), float(weights.sum()))
+
+
 @dataclass(frozen=True)
 class Problem:
     """A loss, labels in {-1, +1}, weights, an expansion and a penalty."""
@@ -149,6 +153,16 @@ class Problem:
         """The data part of the objective."""
         total = self.constant + float(self.weights @ self.loss.value(margins))
         return total if self.tilt is None else total + float(self.tilt @ margins)
+
+    @cached_property
+    def floor(self) -> float:
+        """The infimum of ``sum w phi(u)``."""
+        if self.loss.floor == 0:
+            return 0.0
+        if self.expansion.is_resident:
+            return float(self.weights.sum()) * self.loss.floor
+        zero = np.zeros(self.expansion.shape[1])
+        return self.expansion.sweep(zero, _total_weight, self.vectors).cost * self.loss.floor
 
     def evaluate(self, margins: Array) -> DataTerm:
         """``sum w phi(u) + t u`` and its derivatives ``w phi'(u) + t`` and ``w phi''(u)``, all at once."""

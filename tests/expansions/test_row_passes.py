@@ -36,6 +36,9 @@ class Chunked:
             totals = here if totals is None else totals.plus(here)
         return totals
 
+    def sample(self, vectors=()):
+        return None
+
     def quadratic(self, coef):
         return float(coef @ coef)
 
@@ -96,7 +99,7 @@ def test_the_certificate_bounds_the_distance_to_the_optimum_at_every_accuracy():
 def test_solvers_that_keep_margins_refuse_rows_outside_memory():
     X, y, weights, _, _ = draw()
     chunks = Chunked(X, (100, 200))
-    problem = Problem(losses.Hinge(), chunks, chunks.vector(y), chunks.vector(weights), ElasticNet(0.0))
+    problem = Problem(losses.Psi(), chunks, chunks.vector(y), chunks.vector(weights), ElasticNet(0.0))
     with pytest.raises(ValueError, match=r"on rows outside memory.*newton_by_passes needs a smooth convex loss"):
         solve(problem)
     with pytest.raises(ValueError, match="solver='newton' needs"):

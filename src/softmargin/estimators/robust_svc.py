@@ -182,12 +182,14 @@ class RobustSVC(ExpansionClassifier):
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         super()._fit_binary(data, y)
         problem = self._problem(data, y)
-        if problem.loss.convex:
+        if problem.loss.convex and data.is_resident:
             note_robustness(self, data, problem, self.solution_)
         if self.probability == "calibrated":
             self.calibration_ = self._calibrate(problem, data.counts)
 
     def _prepare(self, data: TrainingSet) -> Expansion:
+        if self.probability == "calibrated" and not data.is_resident:
+            raise ValueError("probability='calibrated' needs rows in memory; use probability='auto' for chunked rows.")
         folds = self.probability == "calibrated" and not self._bends()
         if folds and np.bincount(data.codes).min() < 2:
             raise ValueError(

@@ -2,6 +2,21 @@
 
 from softmargin._threads import in_threads
 from softmargin.expansions.build import expand
+from softmargin.expansions.chunks import (
+    Chunk,
+    ChunkCache,
+    ChunkedLabels,
+    ChunkedRows,
+    ClassSigns,
+    DaskChunks,
+    LocalChunks,
+    ParquetPlan,
+    RowWeights,
+    by_partition,
+    is_dask,
+    rows_of_dask,
+    usable_cores,
+)
 from softmargin.expansions.features import DenseFeatures, Features, LinearScore, SparseFeatures
 from softmargin.expansions.kernels import Kernel, KernelColumns, KernelScore
 from softmargin.expansions.kernels import available as available_kernels
@@ -19,6 +34,18 @@ from softmargin.expansions.rules.tree_score import TreeScore
 
 __all__ = [
     "BinnedTable",
+    "Chunk",
+    "ChunkCache",
+    "ChunkedLabels",
+    "ChunkedRows",
+    "ClassSigns",
+    "DaskChunks",
+    "LocalChunks",
+    "ParquetPlan",
+    "RowWeights",
+    "by_partition",
+    "is_dask",
+    "rows_of_dask",
     "Column",
     "ColumnScore",
     "DenseFeatures",
@@ -49,4 +76,5 @@ __all__ = [
     "pack",
     "require_square",
     "row_blocks",
+    "usable_cores",
 ]

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Expansion", "Response", "RowPasses", "Rows", "Term", "Totals", "row_blocks"]
+__all__ = ["Expansion", "Response", "RowPasses", "Rows", "Sampled", "Term", "Totals", "row_blocks"]
 
 Array = NDArray[np.floating[Any]]
 Rows = slice | NDArray[np.intp]  # some rows: a slice where consecutive, which copies nothing, or their numbers
@@ -37,18 +37,22 @@ _BLOCK_BYTES = 1 << 21  # a block and its scaled copy stay in the second-level c
 
 
 class Response(NamedTuple):
-    """What a term says about some rows: slopes in their scores, and where asked their cost and curvatures."""
+    """What a term says about some rows: slopes in their scores, and where asked their cost and curvatures.
+
+    ``slack`` is what the cost exceeds its own linear bound at those slopes by; smooth losses have none.
+    """
 
     slope: Array
     cost: float = 0.0
     curvature: Array | None = None
+    slack: float = 0.0
 
 
 class Totals(NamedTuple):
     """The sums of one pass: ``Phi'g``, ``1'g``, ``sum |g|``, the cost and, of curvatures ``h``, three moments.
 
     ``hessian`` is ``Phi' diag(h) Phi``, ``border`` is ``Phi'h`` and ``mass`` is ``1'h``; they are None, None and 0
-    where the term gave no curvatures. Totals of different rows add up.
+    where the term gave no curvatures. ``slack`` adds up that of the responses. Totals of different rows add up.
     """
 
     gradient: Array
@@ -58,6 +62,7 @@ class Totals(NamedTuple):
     hessian: Array | None = None
     border: Array | None = None
     mass: float = 0.0
+    slack: float = 0.0
 
     def plus(self, other: Totals) -> Totals:
         """The totals of two sets of rows together, in the arrays of the first."""
@@ -68,7 +73,16 @@ class Totals(NamedTuple):
         if border is not None and other.border is not None:
             border += other.border
         total, size, cost = self.total + other.total, self.size + other.size, self.cost + other.cost
-        return Totals(gradient, total, size, cost, hessian, border, self.mass + other.mass)
+        mass, slack = self.mass + other.mass, self.slack + other.slack
+        return Totals(gradient, total, size, cost, hessian, border, mass, slack)
+
+
+class Sampled(NamedTuple):
+    """Some rows in memory: their expansion, the same rows of every vector, and how many rows each stands for."""
+
+    expansion: Expansion
+    vectors: list[Any]
+    times: Array
 
 
 Term = Callable[..., Response]  # (scores, *vectors) of some rows -> Response
@@ -95,6 +109,10 @@ class RowPasses(Protocol):
         ``term(scores, *parts)`` gets the same rows of every vector; None stays None. Parts of resident vectors are
         views, so a term may leave per-row results in them.
         """
+        ...
+
+    def sample(self, vectors: Sequence[Any] = ()) -> Sampled | None:
+        """A few of the rows in memory, where not all of them are; None where they are."""
         ...
 
     def quadratic(self, coef: Array) -> float:

@@ -14,6 +14,7 @@ from softmargin.losses._permissible import CustomEntropy
 from softmargin.losses._piecewise import BalancedHinge, Hinge, HuberizedHinge, ModifiedHuber, SquaredHinge
 from softmargin.losses._registry import available, get, register
 from softmargin.losses._robust import Cauchy, GemanMcClure, GeneralRobust, TanhHinge, Welsch
+from softmargin.losses._rounded import Rounded, can_round
 from softmargin.losses._soundness import ensure_sound
 from softmargin.losses._truncated import Psi, Truncated, TruncatedHinge, TruncatedLogistic
 
@@ -29,7 +30,9 @@ __all__ = [
     "Loss",
     "Majorizer",
     "NoLink",
+    "Rounded",
     "available",
+    "can_round",
     "get",
     "make_loss",
     "check_loss",

@@ -14,8 +14,8 @@ from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.multiclass import MULTICLASS_ENGINES
 from softmargin.solvers.nonconvex.margin_losses import MarginLossFit
+from softmargin.solvers.passes import engines_by_passes
 from softmargin.solvers.ridge.newton import NEWTON
-from softmargin.solvers.ridge.newton_by_passes import NEWTON_BY_PASSES
 from softmargin.solvers.svm.one_corner import BOX_QP
 
 __all__ = ["CONVEX_ENGINES", "ENGINES", "MULTICLASS_ENGINES", "majorizer"]
@@ -34,4 +34,5 @@ def majorizer(init: str = "base", n_init: int = 1, random_state: Any = None) -> 
     return Engine("majorize", needs, lambda problem: not problem.loss.convex, run)
 
 
-ENGINES: tuple[Engine, ...] = (*CONVEX_ENGINES, majorizer(), NEWTON_BY_PASSES)
+_IN_MEMORY = (*CONVEX_ENGINES, majorizer())
+ENGINES: tuple[Engine, ...] = (*_IN_MEMORY, *engines_by_passes(_IN_MEMORY))

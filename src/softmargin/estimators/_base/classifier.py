@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from softmargin._threads import one_blas_thread
+from softmargin.estimators._base.chunked_set import by_chunks, chunked_training_set, is_chunked
 from softmargin.estimators._base.constraints import Constraint
 from softmargin.estimators._base.fitted_score import forget_fit, without_rows
 from softmargin.estimators._base.parameters import check_parameters, document
@@ -73,6 +74,7 @@ class available_where:  # noqa: N801 - a decorator
 class ClassifierBase(ClassifierMixin, BaseEstimator):
     """Everything a margin classifier needs besides its mathematics."""
 
+    _fits_chunks = False  # whether rows may be in files or on other machines
     _sparse_formats: tuple[str, ...] | bool = ("csr", "csc")
     solution_: Any  # a Solution, or a list with one per class
     _constraints: ClassVar[dict[str, Constraint]] = {}  # of parameters that mean something else here, or only here
@@ -116,10 +118,12 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
         return self._fit_from(None, None, X, y, sample_weight)
 
+    @by_chunks(lambda self: None if len(self.classes_) == 2 else len(self.classes_))
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: shape (n,) for two classes, (n, k) otherwise."""
         return self._decision(self._prediction_set(X))
 
+    @by_chunks(lambda self: None)
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""
         scores = self.decision_function(X)
@@ -127,6 +131,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         return self.classes_[codes]
 
     @available_where(lambda self: self._require_probability())
+    @by_chunks(lambda self: len(self.classes_))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities; each row sums to one and its largest entry is the predicted class.
 
@@ -160,7 +165,14 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
                 self._fit_many(data)
         return self
 
-    def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
+    def _training_set(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if is_chunked(X):
+            if not self._fits_chunks:
+                raise ValueError(
+                    f"{type(self).__name__} fits rows in memory only; MarginClassifier, CoherenceClassifier, RobustSVC "
+                    "and CompositeLeastSquaresClassifier fit chunked rows. Or fit a sample of the rows."
+                )
+            return chunked_training_set(self, X, y, sample_weight)
         X, y = self._validate(X, y=y)
         counts = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         class_weight, n_rows = getattr(self, "class_weight", None), len(counts)
@@ -263,14 +275,15 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         """The kernel asked for, with ``gamma`` decided from the training rows; None for linear features."""
         if self.kernel is None:
             return None
+        X, codes, counts = data.typical()
         return Kernel.resolve(
             self.kernel,
-            data.X,
-            data.codes,
+            X,
+            codes,
             gamma=getattr(self, "gamma", "scale"),
             degree=getattr(self, "degree", 3),
             coef0=getattr(self, "coef0", 0.0),
-            weight=data.counts,
+            weight=counts,
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class ExpansionClassifier(Scored, ClassifierBase):
     """Everything between a loss and a scikit-learn classifier."""
 
     _probabilities: tuple[str | bool, ...] = ("auto", "link", False)
+    _fits_chunks = True
 
     # -- what a family writes ------------------------------------------------------------------------------------
 
@@ -105,7 +106,7 @@ class ExpansionClassifier(Scored, ClassifierBase):
         self.solution_ = solution
         self.n_iter_ = solution.n_iter
         self._keep(data, solution.coef[:, None], [solution.intercept])
-        if not problem.loss.convex:
+        if not problem.loss.convex and data.is_resident:
             note_robustness(self, data, problem, solution)
 
     def _fit_many(self, data: TrainingSet) -> None:
@@ -121,7 +122,11 @@ class ExpansionClassifier(Scored, ClassifierBase):
         self._score_ = FittedScore.of(data, coef, intercepts)
 
     def _warn_if_separated(self, problem: Problem, solution: Solution) -> None:
-        if self.C >= _HUGE_C and np.all(problem.margins(solution.coef, solution.intercept) > 0):
+        if (
+            self.C >= _HUGE_C
+            and problem.expansion.is_resident
+            and np.all(problem.margins(solution.coef, solution.intercept) > 0)
+        ):
             warnings.warn(
                 f"The training rows are separated perfectly and C={self.C:g} hardly limits the coefficients: "
                 "scores and probabilities are as extreme as C allows. Lower C.",

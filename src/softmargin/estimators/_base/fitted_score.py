@@ -37,7 +37,7 @@ class FittedScore:
         score, chosen = data.shared.scorer(coef), data.shared.support(coef)
         if chosen is None:
             return cls(score, intercept)
-        support = data.rows[chosen]
+        support = data.numbered(chosen)
         if score.kernel.precomputed:  # the columns a user passes are counted over all rows of fit
             score = KernelScore(score.kernel, support, score.coef)
         return cls(score, intercept, support)

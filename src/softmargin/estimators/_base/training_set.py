@@ -49,6 +49,19 @@ class TrainingSet:
         """+1 for the class of code ``positive``, -1 for all others, in the dtype of ``X``."""
         return np.where(self.codes == positive, self.X.dtype.type(1), self.X.dtype.type(-1))
 
+    @property
+    def is_resident(self) -> bool:
+        """The rows are in memory."""
+        return True
+
+    def numbered(self, chosen: np.ndarray) -> np.ndarray:
+        """Row numbers of ``fit`` from those of the rows of positive weight."""
+        return self.rows[chosen]
+
+    def typical(self) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Rows in memory with their class codes and weights, from which widths of kernels are measured."""
+        return self.X, self.codes, self.counts
+
     def expand(self, values: np.ndarray, fill: float) -> np.ndarray:
         """Per-row results for all rows given to ``fit``, ``fill`` where the weight was zero."""
         if len(self.rows) == self.n_rows:

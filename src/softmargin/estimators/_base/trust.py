@@ -32,7 +32,7 @@ def robust_engine(estimator: Any, problem: Problem) -> Any:
             f"init='anneal' starts from gentler values of sigma, which {problem.loss!r} does not have; use 'base' or "
             "'zero', or n_init for more starts."
         )
-    if problem.loss.convex:
+    if problem.loss.convex or not problem.expansion.is_resident:
         return "auto"
     return majorizer(estimator.init, estimator.n_init, estimator.random_state)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softmargin.expansions.protocol import Array, Response, Rows, Term, Totals
+from softmargin.expansions.protocol import Array, Response, Rows, Sampled, Term, Totals
 
 __all__ = ["Features", "LinearScore", "parts_of", "totals_of"]
 
@@ -73,6 +73,9 @@ class Features:
         moments = None if response.curvature is None else self.moments(response.curvature)
         return totals_of(response, self.transpose(response.slope), moments)
 
+    def sample(self, vectors: Sequence[Any] = ()) -> Sampled | None:
+        return None
+
     def centered(self) -> tuple[Any, Array] | None:
         return None
 
@@ -102,10 +105,10 @@ class Features:
 
 def totals_of(response: Response, gradient: Array, moments: tuple[Array, Array] | None) -> Totals:
     """The totals of one response, its products with ``Phi`` made, in float64."""
-    slope, cost, curvature = response
+    slope, cost, curvature, slack = response
     gradient = gradient.astype(np.float64, copy=False)
     total, size = float(slope.sum()), float(np.abs(slope).sum())
     if moments is None or curvature is None:
-        return Totals(gradient, total, size, cost)
+        return Totals(gradient, total, size, cost, slack=slack)
     hessian, border = (moment.astype(np.float64, copy=False) for moment in moments)
-    return Totals(gradient, total, size, cost, hessian, border, float(curvature.sum()))
+    return Totals(gradient, total, size, cost, hessian, border, float(curvature.sum()), slack)

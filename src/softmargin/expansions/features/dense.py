@@ -120,7 +120,10 @@ class DenseFeatures(Features):
 
 
 def _moments(block: Array, weights: Array) -> tuple[Array, Array]:
-    """``B' diag(w) B`` and ``B'w`` of a block of rows, in its precision."""
+    """``B' diag(w) B`` and ``B'w`` of a block of rows, in its precision; weights of any sign."""
+    if len(weights) and weights.min() < 0:
+        scaled = block * weights.astype(block.dtype, copy=False)[:, None]
+        return block.T @ scaled, scaled.sum(axis=0)
     root = np.sqrt(weights).astype(block.dtype, copy=False)
     used = np.flatnonzero(root)
     if len(used) < len(root):

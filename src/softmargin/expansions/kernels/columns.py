@@ -17,7 +17,7 @@ from scipy import sparse
 from softmargin.expansions.features import DenseFeatures
 from softmargin.expansions.kernels.gram import check_gram, require_semidefinite
 from softmargin.expansions.kernels.kernel import Kernel
-from softmargin.expansions.protocol import Array, Rows, Term, Totals
+from softmargin.expansions.protocol import Array, Rows, Sampled, Term, Totals
 
 __all__ = ["KernelColumns", "KernelScore"]
 
@@ -108,6 +108,9 @@ class KernelColumns:
 
     def transpose(self, r: Array) -> Array:
         return self.apply(r)
+
+    def sample(self, vectors: Sequence[Any] = ()) -> Sampled | None:
+        return None
 
     def sweep(self, coef: Array, term: Term, vectors: Sequence[Any] = ()) -> Totals:
         return self._columns.sweep(coef, term, vectors)

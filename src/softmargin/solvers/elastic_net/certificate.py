@@ -108,7 +108,7 @@ def certify(problem: Problem, at: PrimalDual) -> Certificate:
     over = excess > cost
     if problem.tilt is None and not np.any(over & (cost == 0)):
         c = float(np.min(cost[over] / excess[over], initial=1.0))
-        floor = problem.constant + float(problem.weights.sum()) * problem.loss.floor
+        floor = problem.constant + problem.floor
         bound = c * conjugate - (1 - c) * floor
         if at.shrunk is not None:
             bound = min(bound, at.shrunk(c))

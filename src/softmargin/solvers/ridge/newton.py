@@ -12,7 +12,7 @@ sampling error of theirs, so few steps see all rows (:mod:`softmargin.solvers.ri
 coefficient for each row, most of which a part says nothing about, so it starts from zero.
 
 Why a loop of its own. This one keeps margins, and searches lines on them without reading the data;
-:mod:`softmargin.solvers.ridge.newton_by_passes` may not, because its rows are elsewhere;
+:mod:`softmargin.solvers.passes.newton` may not, because its rows are elsewhere;
 :mod:`softmargin.solvers.elastic_net.proximal_newton` minimises a model that is not smooth, on a working set.
 """
 

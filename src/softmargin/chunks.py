@@ -1,0 +1,150 @@
+"""Rows in chunks: files larger than memory, any iterator, or the partitions of a Dask collection.
+
+Every function returns ``(X, y)`` for ``fit``; ``X`` goes to ``predict``, ``predict_proba`` and ``decision_function``.
+The fit minimises the same objective over all rows as one in memory, and its certificate is measured over all rows.
+
+    X, y = chunks.from_parquet("rides/*.parquet", target="late")
+    model = MarginClassifier().fit(X, y)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from softmargin.expansions import (
+    Chunk,
+    ChunkCache,
+    ChunkedLabels,
+    ChunkedRows,
+    LocalChunks,
+    ParquetPlan,
+    rows_of_dask,
+    usable_cores,
+)
+
+__all__ = ["from_arrays", "from_dask", "from_parquet"]
+
+_CHUNK_BYTES = 1 << 25
+_COPIES = 4  # of a chunk that are in memory while it is worked on: decoded, as numbers, scaled, and a cached one
+
+
+def from_parquet(
+    path: Any,
+    *,
+    target: str | None,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    rows_per_chunk: int | None = None,
+    memory_limit: int | None = None,
+    cache_limit: int | None = None,
+    cache_directory: str | None = None,
+    n_jobs: int | None = None,
+) -> tuple[ChunkedRows, ChunkedLabels]:
+    """Rows of Parquet files, streamed.
+
+    Parameters
+    ----------
+    path : path, glob, folder or list of them
+        The files; rows keep the order of the files' names.
+    target : str or None
+        The column of the labels; None for rows to predict.
+    features : list of str or None
+        The columns to use; all others but target and weight by default. Numbers stay, missing ones become the median
+        beside an indicator; words and categories become indicators of their 40 most frequent levels.
+    weight : str or None
+        The column of sample weights.
+    rows_per_chunk : int or None
+        Rows decoded at once; about 32 MB of numbers by default.
+    memory_limit : int or None
+        Bytes that the chunks at work may take; chunks are made small enough.
+    cache_limit, cache_directory : int or None, str or None
+        Decoded chunks are kept in a temporary directory up to this many bytes (half of the free disk by default), so
+        that passes after the first read numbers instead of decoding; 0 keeps none.
+    n_jobs : int or None
+        Threads that decode and compute; all processors by default.
+    """
+    n_threads = usable_cores() if n_jobs is None or n_jobs < 1 else n_jobs
+    plan = ParquetPlan.of(path, target, features, weight, rows_per_chunk or 1)
+    rows = rows_per_chunk or _rows_per_chunk(len(plan.names), np.dtype(plan.dtype).itemsize, memory_limit, n_threads)
+    plan = plan.with_rows(rows)
+    source = LocalChunks(plan.pieces, cache=_cache(cache_limit, cache_directory), n_threads=n_threads)
+    X = ChunkedRows(source, len(plan.names), plan.dtype, plan.names)
+    return X, ChunkedLabels(X, plan.labels)
+
+
+def from_arrays(
+    make: Callable[[], Iterable[Any]],
+    *,
+    cache_limit: int | None = None,
+    cache_directory: str | None = None,
+    n_jobs: int | None = None,
+) -> tuple[ChunkedRows, ChunkedLabels]:
+    """Rows from any source: ``make()`` returns a new iterator over ``(X, y)`` or ``(X, y, weight)`` of some rows each.
+
+    ``X`` is a dense or sparse matrix of numbers; ``y`` may be None for rows to predict. The iterator runs once where
+    the decoded chunks fit into the cache, once per pass otherwise.
+    """
+    first = next(iter(make()), None)
+    if first is None:
+        raise ValueError("make() gave an iterator without chunks; it must yield (X, y) or (X, y, weight).")
+    about = _chunk_of(first, 0)
+    n_threads = usable_cores() if n_jobs is None or n_jobs < 1 else n_jobs
+    source = LocalChunks(_Arrays(make), cache=_cache(cache_limit, cache_directory), n_threads=n_threads)
+    rows = ChunkedRows(source, about.X.shape[1], about.X.dtype)
+    return rows, ChunkedLabels(rows)
+
+
+def from_dask(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[ChunkedRows, ChunkedLabels]:
+    """Dask arrays or data frames; giving them to ``fit`` directly is the same."""
+    return rows_of_dask(X, y, sample_weight)
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    """The pieces of an iterator factory."""
+
+    make: Callable[[], Iterable[Any]]
+
+    def __call__(self, start: int) -> Iterator[Callable[[], Chunk]]:
+        first = 0
+        chunks = iter(self.make())
+        for given in islice(chunks, start):
+            first += len(given[0]) if not sparse.issparse(given[0]) else given[0].shape[0]
+        for given in chunks:
+            yield partial(_chunk_of, given, first)
+            first += given[0].shape[0]
+
+
+def _chunk_of(given: Any, first: int) -> Chunk:
+    if not isinstance(given, tuple) or not 2 <= len(given) <= 3:
+        raise ValueError(f"make() must yield tuples (X, y) or (X, y, weight); got {type(given).__name__}.")
+    X, y, *rest = given
+    X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X of a chunk must have two dimensions; got {X.ndim}.")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    y = None if y is None else np.asarray(y).ravel()
+    if y is not None and y.dtype == object:
+        y = y.astype(str)
+    weight = None if not rest or rest[0] is None else np.asarray(rest[0], dtype=np.float64).ravel()
+    for name, part in (("y", y), ("weight", weight)):
+        if part is not None and len(part) != X.shape[0]:
+            raise ValueError(f"{name} of a chunk has {len(part)} values for {X.shape[0]} rows.")
+    return Chunk(X, y, weight, first)
+
+
+def _cache(limit: int | None, directory: str | None) -> ChunkCache | None:
+    return None if limit == 0 else ChunkCache(limit, directory)
+
+
+def _rows_per_chunk(n_columns: int, itemsize: int, memory_limit: int | None, n_threads: int) -> int:
+    room = _CHUNK_BYTES if memory_limit is None else memory_limit // (_COPIES * 2 * n_threads)
+    return max(min(room, _CHUNK_BYTES) // (n_columns * itemsize), 64)

@@ -1,0 +1,133 @@
+"""From chunked rows to what a solver by passes sees: classes, weights and signs, none of them a vector in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from softmargin.estimators._base.training_set import check_class_weight, weigh_classes
+from softmargin.expansions import (
+    ChunkedLabels,
+    ChunkedRows,
+    ClassSigns,
+    RowWeights,
+    by_partition,
+    is_dask,
+    rows_of_dask,
+)
+from softmargin.solvers import Solution
+
+__all__ = ["ChunkedTrainingSet", "by_chunks", "chunked_training_set", "is_chunked"]
+
+
+@dataclass
+class ChunkedTrainingSet:
+    """The counterpart of ``TrainingSet`` for rows that are elsewhere."""
+
+    X: ChunkedRows
+    labels: ChunkedLabels
+    weight: RowWeights
+    shared: Any = None
+    start: Solution | None = None
+    is_resident: bool = field(default=False, init=False)
+
+    def signs(self, positive: int = 1) -> ClassSigns:
+        """+1 for one class, -1 for all others."""
+        return ClassSigns(self.labels.values[positive])
+
+    def numbered(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Row numbers of ``fit``: chunks know theirs."""
+        return chosen
+
+    def typical(self) -> tuple[Any, NDArray[np.intp], NDArray[np.floating[Any]]]:
+        """Rows in memory with their class codes and weights, from which widths of kernels are measured."""
+        sample = self.X.sample
+        codes = np.searchsorted(self.labels.values, sample.chunk.labels)
+        return sample.chunk.X, codes, sample.chunk.weights * sample.times
+
+
+def is_chunked(X: Any) -> bool:
+    """Whether rows come in chunks: from files, an iterator or Dask."""
+    return isinstance(X, ChunkedRows) or is_dask(X)
+
+
+def chunked_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any) -> ChunkedTrainingSet:
+    """Look at the rows once, and keep classes, feature names and class weights on the estimator."""
+    if is_dask(X):
+        X, y = rows_of_dask(X, y, sample_weight)
+    elif sample_weight is not None:
+        raise ValueError("sample_weight of chunked rows is a column of theirs: name it where the chunks are made.")
+    if not isinstance(y, ChunkedLabels) or y.rows is not X:
+        raise ValueError(f"y must be the labels that came with these chunked rows; got {type(y).__name__}.")
+    estimator.n_features_in_ = X.n_columns
+    if X.feature_names is not None:
+        estimator.feature_names_in_ = X.feature_names
+    classes = y.classes
+    check_classification_targets(classes)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only ({', '.join(map(repr, classes.tolist()))}, among rows of positive weight); "
+            "a classifier needs at least two classes."
+        )
+    estimator.classes_ = classes
+    weight = RowWeights()
+    class_weight = getattr(estimator, "class_weight", None)
+    if class_weight is not None:
+        check_class_weight(class_weight, classes)
+        by_class = weigh_classes(class_weight, classes, np.arange(len(classes)), y.weights)
+        estimator.class_weight_ = by_class
+        weight = RowWeights(values=tuple(y.values.tolist()), by_class=tuple(by_class.tolist()))
+    return ChunkedTrainingSet(X, y, weight)
+
+
+def by_chunks(width: Callable[[Any], int | None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A method of rows in memory as one of chunked rows too; ``width(estimator)`` is the number of its columns."""
+
+    def extend(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def extended(self: Any, X: Any) -> Any:
+            if not is_chunked(X):
+                return method(self, X)
+            check_is_fitted(self)
+            apply = OfChunk(_nameless(self, X), method.__name__)
+            if isinstance(X, ChunkedRows):
+                return X.collect(apply)
+            return by_partition(apply, X, width(self), self.classes_.dtype if method.__name__ == "predict" else float)
+
+        return extended
+
+    return extend
+
+
+def _nameless(estimator: Any, X: Any) -> Any:
+    """The estimator for chunks, which have no names; those of all rows are compared here, once."""
+    known, names = getattr(estimator, "feature_names_in_", None), getattr(X, "feature_names", None)
+    names = getattr(X, "columns", None) if names is None else names
+    if known is None:
+        return estimator
+    if names is not None and list(map(str, names)) != list(map(str, known)):
+        raise ValueError(
+            f"The columns of X are {', '.join(map(str, names))}; fit saw {', '.join(map(str, known))}, in that order."
+        )
+    other = copy(estimator)
+    del other.feature_names_in_
+    return other
+
+
+@dataclass(frozen=True)
+class OfChunk:
+    """A fitted estimator's method as a function of the rows of a chunk."""
+
+    estimator: Any
+    method: str
+
+    def __call__(self, X: Any) -> Any:
+        return getattr(self.estimator, self.method)(X)

@@ -1,0 +1,155 @@
+"""Dask collections as chunks: every partition stays with its worker, tasks go there, totals are added in a tree.
+
+Under a distributed scheduler the partitions are persisted once, so that passes do not read files again; under a local
+one they are made again by every pass, and memory holds what is at work. A worker that dies is Dask's business: it makes
+the lost partitions again on another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from softmargin.expansions.chunks.chunk import Chunk
+from softmargin.expansions.chunks.rows import ChunkedLabels, ChunkedRows
+
+__all__ = ["DaskChunks", "by_partition", "is_dask", "rows_of_dask"]
+
+_FAN_IN = 8  # totals added by one task
+
+
+def is_dask(value: Any) -> bool:
+    """Whether a value is a Dask array or data frame; Dask is not imported to find out."""
+    return type(value).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(value, "__dask_graph__")
+
+
+class DaskChunks:
+    """Partitions of rows with the same partitions of labels and weights."""
+
+    def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
+        import dask
+
+        columns = [_partitions(part) for part in (X, y, weight) if part is not None]
+        sizes = [len(parts) for parts in columns]
+        if len(set(sizes)) > 1:
+            raise ValueError(
+                f"X, y and sample_weight have {sizes} partitions; give them the same, with rechunk or repartition."
+            )
+        names = [name for name, part in (("X", X), ("y", y), ("weight", weight)) if part is not None]
+        chunk = dask.delayed(_chunk, pure=True)
+        parts = [chunk(names, *row) for row in zip(*columns, strict=True)]
+        self._parts = list(dask.persist(*parts)) if _is_distributed() else parts
+        self.n_chunks: int | None = len(self._parts)
+
+    def collect(self, task: Callable[[Chunk], Any]) -> list[Any]:
+        """``[task(chunk) for chunk in chunks]``, brought here."""
+        import dask
+
+        run = dask.delayed(task, pure=False)
+        return list(dask.compute(*[run(part) for part in self._parts]))
+
+    def total(self, task: Callable[[Chunk], Any]) -> Any:
+        """The sum of the results, added on the workers."""
+        import dask
+
+        run, add = dask.delayed(task, pure=False), dask.delayed(_add, pure=False)
+        level = [run(part) for part in self._parts]
+        while len(level) > 1:
+            level = [add(level[at : at + _FAN_IN]) for at in range(0, len(level), _FAN_IN)]
+        return level[0].compute()
+
+
+def rows_of_dask(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[ChunkedRows, ChunkedLabels]:
+    """Dask collections as chunked rows and labels."""
+    names = list(map(str, X.columns)) if hasattr(X, "columns") else None
+    kinds = set(X.dtypes) if hasattr(X, "dtypes") else {X.dtype}
+    single = kinds == {np.dtype(np.float32)}
+    rows = ChunkedRows(DaskChunks(X, y, sample_weight), X.shape[1], np.float32 if single else np.float64, names)
+    return rows, ChunkedLabels(rows)
+
+
+def by_partition(function: Callable[[Any], Any], X: Any, n_columns: int | None, dtype: Any = float) -> Any:
+    """``function`` of each partition of ``X`` as a lazy array; ``n_columns`` is None for a vector."""
+    import dask.array as da
+
+    run = partial(_of_matrix, function)
+    if isinstance(X, da.Array):
+        X = X.rechunk({1: -1})
+        if n_columns is None:
+            return X.map_blocks(run, drop_axis=1, meta=np.empty(0, dtype=dtype))
+        return X.map_blocks(run, chunks=(X.chunks[0], (n_columns,)), meta=np.empty((0, n_columns), dtype=dtype))
+    shape = (np.nan,) if n_columns is None else (np.nan, n_columns)
+    return da.concatenate([da.from_delayed(_lazily(run, part), shape, dtype=dtype) for part in X.to_delayed()])
+
+
+def _lazily(run: Callable[[Any], Any], part: Any) -> Any:
+    import dask
+
+    return dask.delayed(run)(part)
+
+
+def _of_matrix(function: Callable[[Any], Any], part: Any) -> Any:
+    return function(_matrix(part))
+
+
+def _partitions(collection: Any) -> list[Any]:
+    """The delayed partitions of an array or a data frame, whole rows each."""
+    import dask.array as da
+
+    if isinstance(collection, da.Array):
+        whole = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
+        return list(whole.to_delayed().ravel())
+    if not is_dask(collection):
+        raise ValueError(f"X is a Dask collection, so y and sample_weight must be Dask too; got {type(collection)!r}.")
+    return list(collection.to_delayed())
+
+
+def _is_distributed() -> bool:
+    try:
+        from distributed import get_client
+
+        get_client()
+    except (ImportError, ValueError):
+        return False
+    return True
+
+
+def _chunk(names: list[str], *parts: Any) -> Chunk:
+    found = dict(zip(names, parts, strict=True))
+    X = _matrix(found["X"])
+    y, weight = found.get("y"), found.get("weight")
+    return Chunk(
+        X,
+        None if y is None else _labels(y),
+        None if weight is None else np.asarray(weight, dtype=np.float64).ravel(),
+    )
+
+
+def _matrix(part: Any) -> Any:
+    from scipy import sparse
+
+    if sparse.issparse(part):
+        return sparse.csr_array(part)
+    if hasattr(part, "columns"):
+        odd = [str(name) for name, kind in part.dtypes.items() if kind.kind not in "biuf"]
+        if odd:
+            raise ValueError(f"Columns {', '.join(odd)} are not numbers; encode them before fit.")
+    X = np.asarray(part)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _labels(part: Any) -> Any:
+    y = np.asarray(part).ravel()
+    return y.astype(str) if y.dtype == object else y
+
+
+def _add(totals: list[Any]) -> Any:
+    total = None
+    for one in totals:
+        if one is not None:
+            total = deepcopy(one) if total is None else total.plus(one)  # a task that is run again must find its input
+    return total

@@ -1,0 +1,109 @@
+"""The first look at chunked rows: how many there are, how often each class occurs, and a sample to start from.
+
+The sample is stratified within each chunk: every class of a chunk gives its share of the rows, but a few at least, and
+each row drawn says how many rows it stands for. A fit of the sample is the fit of all rows up to ``sqrt(p / m)``, which
+is where passes over all rows begin; landmarks and kernel widths are drawn from it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softmargin.expansions.chunks.chunk import Chunk, check_finite
+from softmargin.expansions.protocol import Array
+
+__all__ = ["FirstLook", "Look", "Sample"]
+
+_ROWS, _BYTES = 1 << 16, 1 << 27  # of a sample
+_PER_CHUNK = 2000  # rows of a chunk where nobody knows how many chunks there are
+_FEW = 20  # rows of a class in a chunk that are drawn in any case
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some rows in memory; row ``rows[i]`` of the source stands for ``times[i]`` rows."""
+
+    chunk: Chunk
+    rows: NDArray[np.int64]
+    times: Array
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one chunk, or all of them, look like: classes with their weights and row counts, and the sample."""
+
+    n_rows: int
+    values: NDArray[Any]
+    weights: Array
+    sample: Sample | None
+
+    @classmethod
+    def merged(cls, looks: Sequence[Look]) -> Look:
+        """The look of all chunks together, given in the order of the rows; row numbers begin at zero."""
+        seen = [look for look in looks if look.sample is not None]
+        if not seen:
+            raise ValueError("There are no rows: every chunk is empty.")
+        values, place = np.unique(np.concatenate([look.values for look in seen]), return_inverse=True)
+        weights = np.bincount(place, weights=np.concatenate([look.weights for look in seen])).astype(float)
+        starts = np.cumsum([0, *(look.n_rows for look in seen)])
+        samples = [look.sample for look in seen if look.sample is not None]
+        parts = [one.chunk for one in samples]
+        chunk = Chunk(
+            _stacked([part.X for part in parts]),
+            None if parts[0].y is None else np.concatenate([part.labels for part in parts]),
+            None if parts[0].weight is None else np.concatenate([part.weights for part in parts]),
+        )
+        rows = np.concatenate([one.rows + start for one, start in zip(samples, starts, strict=False)])
+        return cls(int(starts[-1]), values, weights, Sample(chunk, rows, np.concatenate([s.times for s in samples])))
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """The task that looks at one chunk; ``n_chunks`` is None where nobody knows."""
+
+    n_columns: int
+    n_chunks: int | None = None
+    seed: int = 0
+
+    def __call__(self, chunk: Chunk) -> Look:
+        n = len(chunk)
+        if n == 0:
+            return Look(0, np.zeros(0), np.zeros(0), None)
+        if chunk.X.shape[1] != self.n_columns:
+            raise ValueError(
+                f"Rows {chunk.first} to {chunk.first + n - 1} have {chunk.X.shape[1]} columns, those before "
+                f"{self.n_columns}; every chunk needs the same columns."
+            )
+        check_finite(chunk, f"Rows {chunk.first} to {chunk.first + n - 1}")
+        codes: NDArray[np.intp] = np.zeros(n, dtype=np.intp)
+        values: NDArray[Any] = np.zeros(1)
+        if chunk.y is not None:
+            values, codes = np.unique(chunk.y, return_inverse=True)
+        weights = np.bincount(codes, weights=chunk.weights).astype(float)
+        rows, times = self._drawn(codes, np.random.default_rng([self.seed, chunk.first, n]))
+        return Look(n, values, weights, Sample(chunk.take(rows), rows, times))
+
+    def _drawn(self, codes: NDArray[np.intp], random: np.random.Generator) -> tuple[NDArray[np.int64], Array]:
+        wanted = min(_ROWS, max(_BYTES // (8 * max(self.n_columns, 1)), 1000))
+        wanted = _PER_CHUNK if self.n_chunks is None else -(-wanted // self.n_chunks)
+        share = min(1.0, wanted / len(codes))
+        rows, times = [], []
+        for code in range(int(codes.max()) + 1):
+            here = np.flatnonzero(codes == code)
+            count = min(len(here), max(_FEW, int(np.ceil(share * len(here)))))
+            rows.append(np.sort(random.choice(here, count, replace=False)))
+            times.append(np.full(count, len(here) / max(count, 1)))
+        order = np.argsort(np.concatenate(rows))
+        return np.concatenate(rows)[order].astype(np.int64), np.concatenate(times)[order]
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if sparse.issparse(parts[0]):
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+    return np.concatenate(parts)

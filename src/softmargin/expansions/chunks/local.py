@@ -1,0 +1,90 @@
+"""Chunks of one machine: decoded and worked on by a few threads, added up in the order of the rows.
+
+The main thread hands out pieces and adds up results; a thread decodes a piece, keeps it in the cache, and runs the task
+on it. At most two pieces per thread are under way, which bounds memory and reads ahead of the computation. Adding up
+in the order of the rows makes every sum the same in every run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial, reduce
+from typing import Any
+
+from softmargin._threads import one_blas_thread
+from softmargin.expansions.chunks.cache import ChunkCache
+from softmargin.expansions.chunks.chunk import Chunk
+
+__all__ = ["LocalChunks", "usable_cores"]
+
+_AHEAD = 2  # pieces under way per thread
+
+
+class LocalChunks:
+    """``pieces(start)`` yields functions that decode one chunk each, from number ``start`` on."""
+
+    def __init__(
+        self,
+        pieces: Callable[[int], Iterator[Callable[[], Chunk]]],
+        n_chunks: int | None = None,
+        *,
+        cache: ChunkCache | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self._pieces, self._cache = pieces, cache
+        self.n_chunks = n_chunks
+        self._n_threads = usable_cores() if n_threads is None else n_threads
+
+    def collect(self, task: Callable[[Chunk], Any]) -> list[Any]:
+        """``[task(chunk) for chunk in chunks]``, in the order of the rows."""
+        return list(self._results(task))
+
+    def total(self, task: Callable[[Chunk], Any]) -> Any:
+        """The sum of the results of all chunks that have rows."""
+        return reduce(lambda a, b: a.plus(b), (result for result in self._results(task) if result is not None))
+
+    def _results(self, task: Callable[[Chunk], Any]) -> Iterator[Any]:
+        under_way: deque[Future[Any]] = deque()
+        pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="softmargin-chunks")
+        count = 0
+        try:
+            with one_blas_thread():
+                for load in self._loads():
+                    under_way.append(pool.submit(_run, task, load))
+                    count += 1
+                    if len(under_way) >= _AHEAD * self._n_threads:
+                        yield under_way.popleft().result()
+                while under_way:
+                    yield under_way.popleft().result()
+            self.n_chunks = count
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _loads(self) -> Iterator[Callable[[], Chunk]]:
+        """A function for each chunk: from the cache where it is kept, from its source otherwise."""
+        number = 0
+        while self._cache is not None and number in self._cache:
+            yield partial(self._cache.get, number)
+            number += 1
+        if self.n_chunks is not None and number == self.n_chunks:
+            return
+        for later, decode in enumerate(self._pieces(number), start=number):
+            yield partial(self._decoded, later, decode)
+
+    def _decoded(self, number: int, decode: Callable[[], Chunk]) -> Chunk:
+        chunk = decode()
+        if self._cache is not None:
+            self._cache.put(number, chunk)
+        return chunk
+
+
+def _run(task: Callable[[Chunk], Any], load: Callable[[], Chunk]) -> Any:
+    return task(load())
+
+
+def usable_cores() -> int:
+    """The processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,113 @@
+"""What a user holds of chunked data: ``X`` and ``y`` that can be fitted and predicted, and nothing is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.expansions.chunks.chunk import Chunk, Source
+from softmargin.expansions.chunks.first_look import FirstLook, Look, Sample
+
+__all__ = ["ChunkedLabels", "ChunkedRows"]
+
+
+class ChunkedRows:
+    """Rows of numbers in chunks; ``shape[0]`` makes a first pass where nobody knows the number of rows yet."""
+
+    ndim = 2
+
+    def __init__(
+        self, source: Source, n_columns: int, dtype: Any = np.float64, names: Sequence[str] | None = None
+    ) -> None:
+        self.source = source
+        self.dtype = np.dtype(dtype)
+        self.feature_names = None if names is None else np.asarray(names, dtype=object)
+        self._n_columns = n_columns
+        self._look: Look | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_rows, n_columns)."""
+        return self.look.n_rows, self._n_columns
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns, which takes no pass to know."""
+        return self._n_columns
+
+    @property
+    def look(self) -> Look:
+        """The first look at all rows, made once."""
+        if self._look is None:
+            task = FirstLook(self._n_columns, self.source.n_chunks)
+            self._look = Look.merged(self.source.collect(task))
+        return self._look
+
+    @property
+    def sample(self) -> Sample:
+        """Some rows in memory."""
+        sample = self.look.sample
+        assert sample is not None
+        return sample
+
+    def collect(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """``function(X)`` of each chunk, put together in the order of the rows."""
+        parts = self.source.collect(OfRows(function))
+        return np.concatenate([part for part in parts if part is not None])
+
+    def __repr__(self) -> str:
+        n = "?" if self._look is None else self._look.n_rows
+        return f"ChunkedRows({n} rows, {self._n_columns} columns, {self.dtype})"
+
+
+class OfRows:
+    """The task that applies a function to the rows of a chunk."""
+
+    def __init__(self, function: Callable[[Any], NDArray[Any]]) -> None:
+        self.function = function
+
+    def __call__(self, chunk: Chunk) -> NDArray[Any] | None:
+        return None if len(chunk) == 0 else self.function(chunk.X)
+
+
+class ChunkedLabels:
+    """The labels of the same chunks; ``classes`` are given where chunks hold codes of them."""
+
+    def __init__(self, rows: ChunkedRows, classes: NDArray[Any] | None = None) -> None:
+        self.rows = rows
+        self._classes = classes
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """How chunks write each class that has a row of positive weight."""
+        look = self.rows.look
+        return look.values[look.weights > 0]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels themselves, in the same order."""
+        return self.values if self._classes is None else self._classes[self.values]
+
+    @property
+    def weights(self) -> NDArray[np.floating[Any]]:
+        """The total weight of the rows of each class."""
+        weights = self.rows.look.weights
+        return weights[weights > 0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """All labels: for scores and confusion matrices."""
+        values = np.concatenate(self.rows.source.collect(_labels_of))
+        return values if self._classes is None else self._classes[values]
+
+    def __len__(self) -> int:
+        return self.rows.shape[0]
+
+    def __repr__(self) -> str:
+        return f"ChunkedLabels of {self.rows!r}"
+
+
+def _labels_of(chunk: Chunk) -> NDArray[Any]:
+    return np.array(chunk.labels)

@@ -1,0 +1,75 @@
+"""Dask collections are fitted where they are; a worker that dies in the middle changes nothing."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from softmargin import MarginClassifier, RobustSVC, chunks
+
+da = pytest.importorskip("dask.array")
+
+
+def draw(n=3000, p=4):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(n, p))
+    return X, np.where(X[:, 0] - X[:, 1] + rng.logistic(size=n) > 0, "b", "a"), 1 + rng.random(n)
+
+
+def lazy(*arrays, rows=700):
+    return [da.from_array(array, chunks=(rows, *array.shape[1:])) for array in arrays]
+
+
+@pytest.mark.parametrize("model", [MarginClassifier(tol=1e-9), MarginClassifier(loss="hinge"), RobustSVC(tol=1e-8)])
+def test_arrays_given_to_fit_are_fitted_where_they_are(model):
+    X, y, weight = draw()
+    dX, dy, dw = lazy(X, y, weight)
+    whole = type(model)(**model.get_params()).fit(X, y, weight)
+    model.fit(dX, dy, dw)
+    assert model.solution_.objective == pytest.approx(whole.solution_.objective, rel=4 * model.tol)
+    scores = model.decision_function(dX)
+    assert isinstance(scores, da.Array)
+    np.testing.assert_allclose(scores.compute(), model.decision_function(X), rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(dX).compute(), model.predict(X))
+    if model.loss == "logistic":  # the others have no link
+        np.testing.assert_allclose(model.predict_proba(dX).compute(), model.predict_proba(X), rtol=1e-12)
+
+
+def test_frames_keep_their_names():
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y, _ = draw()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    lazily = dd.from_pandas(frame.assign(y=y), npartitions=4)
+    model = MarginClassifier(tol=1e-9).fit(lazily[list("abcd")], lazily["y"])
+    whole = MarginClassifier(tol=1e-9).fit(frame, y)
+    assert list(model.feature_names_in_) == list("abcd")
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-4)
+    np.testing.assert_array_equal(model.predict(lazily[list("abcd")]).compute(), whole.predict(frame))
+
+
+def test_chunks_must_match():
+    X, y, _ = draw()
+    dX, dy = lazy(X, y)
+    with pytest.raises(ValueError, match="the same, with rechunk or repartition"):
+        MarginClassifier().fit(dX, dy.rechunk(1000))
+    with pytest.raises(ValueError, match="must be Dask too"):
+        MarginClassifier().fit(dX, y)
+    assert chunks.from_dask(dX, dy)[0].shape == X.shape
+
+
+def test_a_killed_worker_is_survived():
+    distributed = pytest.importorskip("distributed")
+    X, y, _ = draw()
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        rows, labels = chunks.from_dask(*lazy(X, y, rows=200))
+        assert rows.shape == X.shape  # one pass: partitions are on the workers
+        victim = next(iter(client.run(os.getpid).values()))
+        os.kill(victim, signal.SIGKILL)
+        model = MarginClassifier(tol=1e-9).fit(rows, labels)
+    np.testing.assert_allclose(model.coef_, MarginClassifier(tol=1e-9).fit(X, y).coef_, atol=1e-4)

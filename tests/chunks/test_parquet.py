@@ -1,0 +1,115 @@
+"""Parquet files become the numbers a user expects, whatever the files look like."""
+
+import numpy as np
+import pytest
+
+from softmargin import MarginClassifier, chunks
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+
+def table(n=3000):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n).round(1),
+            "visits": rng.integers(0, 9, n),
+            "town": rng.choice(["north", "south", "west"], n, p=[0.5, 0.3, 0.2]),
+            "member": rng.random(n) < 0.4,
+        }
+    )
+    score = 0.1 * (frame.age - 40) + 0.2 * frame.visits - (frame.town == "north") + rng.logistic(size=n)
+    frame["late"] = np.where(score > 0.5, "yes", "no")
+    frame["times"] = 1 + rng.integers(0, 3, n)
+    return frame
+
+
+def numbers(frame):
+    towns = [f"town={level}" for level in ("north", "south", "west")]
+    columns = {"age": frame.age, "visits": frame.visits}
+    columns |= {name: frame.town == name.partition("=")[2] for name in towns}
+    return pd.DataFrame(columns | {"member": frame.member}).astype(float)
+
+
+@pytest.mark.parametrize("rows_per_chunk", [None, 257])
+def test_a_folder_of_files_is_one_table(tmp_path, rows_per_chunk):
+    frame = table()
+    frame[:1000].to_parquet(tmp_path / "1.parquet", row_group_size=300)
+    moved = frame[1000:][["late", "times", "town", "member", "visits", "age"]]
+    moved.astype({"visits": "float32", "town": "category"}).to_parquet(tmp_path / "2.parquet")
+    X, y = chunks.from_parquet(tmp_path, target="late", weight="times", rows_per_chunk=rows_per_chunk)
+    model = MarginClassifier(tol=1e-9).fit(X, y)
+    whole = MarginClassifier(tol=1e-9).fit(numbers(frame), frame.late, frame.times)
+    assert list(model.feature_names_in_) == list(whole.feature_names_in_)
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-4)
+    np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(numbers(frame)), atol=1e-5)
+    np.testing.assert_array_equal(np.asarray(y), frame.late)
+    assert len(y) == len(frame)
+    new, _ = chunks.from_parquet(str(tmp_path / "*.parquet"), target=None, features=list(numbers(frame))[:2])
+    with pytest.raises(ValueError, match="fit saw age, visits, town=north"):
+        model.predict(new)
+
+
+def test_missing_numbers_are_medians_with_an_indicator(tmp_path):
+    frame = table()
+    frame.loc[::7, "age"] = np.nan
+    frame.loc[::11, "town"] = None
+    frame.drop(columns="times").to_parquet(tmp_path / "t.parquet")
+    X, y = chunks.from_parquet(tmp_path / "t.parquet", target="late")
+    model = MarginClassifier(tol=1e-9).fit(X, y)
+    filled = frame.assign(age=frame.age.fillna(frame.age.median()))
+    expected = numbers(filled)
+    expected.insert(1, "age is missing", frame.age.isna().astype(float))
+    expected.insert(3, "town=missing", frame.town.isna().astype(float))
+    whole = MarginClassifier(tol=1e-9).fit(expected, frame.late)
+    assert list(model.feature_names_in_) == list(expected)
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-4)
+
+
+def test_a_chunk_may_miss_every_value_of_a_column(tmp_path):
+    frame = table()
+    frame.loc[:999, "age"] = np.nan
+    frame.to_parquet(tmp_path / "t.parquet")
+    X, y = chunks.from_parquet(tmp_path / "t.parquet", target="late", rows_per_chunk=500)
+    assert MarginClassifier().fit(X, y).solution_.converged
+
+
+def test_numeric_and_boolean_labels_keep_their_type(tmp_path):
+    frame = table().drop(columns="times")
+    for label in (frame.late == "yes", (frame.late == "yes").astype(int) * 5, (frame.late == "yes") + 0.0):
+        frame.assign(late=label).to_parquet(tmp_path / "t.parquet")
+        X, y = chunks.from_parquet(tmp_path / "t.parquet", target="late")
+        model = MarginClassifier().fit(X, y)
+        assert model.classes_.tolist() == sorted(set(label.tolist()))
+        assert model.predict(X).dtype == np.asarray(label).dtype
+
+
+def test_faults_of_files_name_the_file(tmp_path):
+    frame = table()
+    good, bad = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    frame.to_parquet(good)
+    with pytest.raises(FileNotFoundError, match="No Parquet file"):
+        chunks.from_parquet(tmp_path / "nothing*.parquet", target="late")
+    with pytest.raises(ValueError, match=r"1.parquet has no column 'nope'; it has age, visits"):
+        chunks.from_parquet(good, target="nope")
+    bad.write_bytes(good.read_bytes()[:-200])
+    with pytest.raises(ValueError, match=r"2.parquet"):
+        MarginClassifier().fit(*chunks.from_parquet(tmp_path, target="late"))
+    frame.drop(columns="town").to_parquet(bad)
+    with pytest.raises(ValueError, match=r"2.parquet.*'town'"):
+        MarginClassifier().fit(*chunks.from_parquet(tmp_path, target="late"))
+    frame.assign(age="old").to_parquet(bad)
+    with pytest.raises(ValueError, match=r"2.parquet, rows from 3000 on"):
+        MarginClassifier().fit(*chunks.from_parquet(tmp_path, target="late"))
+    frame.assign(late=frame.late.where(frame.index > 5)).to_parquet(bad)
+    with pytest.raises(ValueError, match=r"2.parquet.*'late' has a missing value"):
+        MarginClassifier().fit(*chunks.from_parquet(tmp_path, target="late"))
+
+
+def test_a_memory_limit_makes_chunks_small(tmp_path):
+    frame = table()
+    frame.to_parquet(tmp_path / "t.parquet")
+    X, y = chunks.from_parquet(tmp_path / "t.parquet", target="late", memory_limit=1 << 16, n_jobs=1)
+    MarginClassifier().fit(X, y)
+    assert X.source.n_chunks > 10
