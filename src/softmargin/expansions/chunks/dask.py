@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,7 @@ class DaskChunks:
     """Partitions of rows with the same partitions of labels and weights."""
 
     def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
-        import dask
-
+        dask = _module("dask")
         columns = [_partitions(part) for part in (X, y, weight) if part is not None]
         sizes = [len(parts) for parts in columns]
         if len(set(sizes)) > 1:
@@ -47,15 +47,13 @@ class DaskChunks:
 
     def collect(self, task: Callable[[Chunk], Any]) -> list[Any]:
         """``[task(chunk) for chunk in chunks]``, brought here."""
-        import dask
-
+        dask = _module("dask")
         run = dask.delayed(task, pure=False)
         return list(dask.compute(*[run(part) for part in self._parts]))
 
     def total(self, task: Callable[[Chunk], Any]) -> Any:
         """The sum of the results, added on the workers."""
-        import dask
-
+        dask = _module("dask")
         run, add = dask.delayed(task, pure=False), dask.delayed(_add, pure=False)
         level = [run(part) for part in self._parts]
         while len(level) > 1:
@@ -74,8 +72,7 @@ def rows_of_dask(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Chun
 
 def by_partition(function: Callable[[Any], Any], X: Any, n_columns: int | None, dtype: Any = float) -> Any:
     """``function`` of each partition of ``X`` as a lazy array; ``n_columns`` is None for a vector."""
-    import dask.array as da
-
+    da = _module("dask.array")
     run = partial(_of_matrix, function)
     if isinstance(X, da.Array):
         X = X.rechunk({1: -1})
@@ -86,9 +83,13 @@ def by_partition(function: Callable[[Any], Any], X: Any, n_columns: int | None, 
     return da.concatenate([da.from_delayed(_lazily(run, part), shape, dtype=dtype) for part in X.to_delayed()])
 
 
-def _lazily(run: Callable[[Any], Any], part: Any) -> Any:
-    import dask
+def _module(name: str) -> Any:
+    """Dask, imported when it is needed: it is an optional extra, and untyped."""
+    return import_module(name)
 
+
+def _lazily(run: Callable[[Any], Any], part: Any) -> Any:
+    dask = _module("dask")
     return dask.delayed(run)(part)
 
 
@@ -98,8 +99,7 @@ def _of_matrix(function: Callable[[Any], Any], part: Any) -> Any:
 
 def _partitions(collection: Any) -> list[Any]:
     """The delayed partitions of an array or a data frame, whole rows each."""
-    import dask.array as da
-
+    da = _module("dask.array")
     if isinstance(collection, da.Array):
         whole = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
         return list(whole.to_delayed().ravel())

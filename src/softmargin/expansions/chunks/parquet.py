@@ -210,13 +210,18 @@ def _files(path: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _schema(file: str) -> Any:
+def _about(file: str) -> Any:
+    """What a file says of itself: columns, row groups, statistics."""
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_schema(file)
+        return pq.read_metadata(file)
     except Exception as error:
         raise ValueError(f"{file} cannot be read as Parquet: {error}") from error
+
+
+def _schema(file: str) -> Any:
+    return _about(file).schema.to_arrow_schema()
 
 
 def _batches(file: str, columns: list[str], rows: int) -> Iterator[Any]:
@@ -236,14 +241,12 @@ def _batches(file: str, columns: list[str], rows: int) -> Iterator[Any]:
 
 def _has_nulls(files: Sequence[str], name: str) -> bool:
     """Whether a column may have missing values, by what the files say of themselves; NaN counts as missing too."""
-    import pyarrow.parquet as pq
-
     for file in files:
-        about = pq.read_metadata(file)
-        schema = _schema(file)
-        if name not in schema.names:
+        about = _about(file)
+        names = about.schema.to_arrow_schema().names
+        if name not in names:
             raise ValueError(f"{file} has no column {name!r}, which {files[0]} has; every file needs the same columns.")
-        place = about.schema.to_arrow_schema().names.index(name)
+        place = names.index(name)
         for group in range(about.num_row_groups):
             facts = about.row_group(group).column(place).statistics
             if facts is None or not facts.has_null_count or facts.null_count > 0:
