@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from softmargin import datasets as datasets
     from softmargin import inference as inference
     from softmargin import losses as losses
+    from softmargin import papers as papers
     from softmargin import paths as paths
     from softmargin import penalties as penalties
     from softmargin import plots as plots
@@ -50,6 +51,7 @@ _MODULES = (
     "datasets",
     "inference",
     "losses",
+    "papers",
     "paths",
     "penalties",
     "plots",

@@ -197,3 +197,32 @@ def report_(
             raise ValueError(f"{data} lacks the column {absent[0]!r}, which the model was fitted with.")
         report.build(fitted, rows.X[names], rows.y, output, title=f"{target} in {Path(data).name}")
     typer.echo(f"written to {output}")
+
+
+@app.command()
+def papers(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tables and figures, or beginnings of their names; all if none is given.")
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the tables and figures and stop.")] = False,
+    replications: Annotated[
+        int | None, typer.Option(min=1, help="Replications of each; as many as the paper had if not given.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 is one per core.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the replications kept in the output.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for results.")] = Path("papers"),
+) -> None:
+    """Run tables and figures of the papers again and set published numbers beside ours.
+
+    Example: softmargin papers thesis-table-2.1 --replications 10 -o papers
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from softmargin.cli._papers import PapersOptions, list_exhibits, run_papers
+
+    if listing:
+        list_exhibits(_console())
+        return
+    with _in_one_line():
+        run_papers(PapersOptions(names or (), replications, jobs, resume, output), _console())
