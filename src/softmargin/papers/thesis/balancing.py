@@ -113,10 +113,7 @@ _KERNEL = (
     "The kernel of table 3.2 is not stated: the cubic polynomial used here fits v = 0 and v >= 5, a Gaussian of median "
     "width fits 0.2 <= v <= 2 at sigma = .3 better (.0063, .0091, .0109, .0122 over 10 replications) and nothing else."
 )
-_LUNG = (
-    "the 205 lung tissues of Bhattacharjee et al. (2001) with 12625 genes are not available: put lung.parquet (genes, "
-    "'target' Adeno or another class) into the data directory"
-)
+_LUNG = "the 205 lung tissues of Bhattacharjee et al. (2001) with 12625 genes were not obtainable"
 EXHIBITS = [
     _table(
         "3.1",

@@ -175,10 +175,7 @@ _HALF = (
     "The published rows equal |1/2 - P| to three digits: the estimates were 1/2 everywhere, not the probabilities of a "
     "classifier with test error .04 (erratum)."
 )
-_LUNG = (
-    "the 188 lung cancers of Bhattacharjee et al. (2001) with 12625 genes are not available: put lung.parquet (genes, "
-    "'target' Adeno or another class) into the data directory"
-)
+_LUNG = "the 188 lung cancers of Bhattacharjee et al. (2001) with 12625 genes were not obtainable"
 
 
 def _exhibit(number: str, title: str, metric: str, experiment: Experiment, notes: tuple[Note, ...]) -> Exhibit:
