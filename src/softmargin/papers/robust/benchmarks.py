@@ -102,8 +102,8 @@ _GRIDS = (
     "Monks1, 67 of 267 for Spect, 100 of 351 for Ionosphere) show that splits were not 60/20/20 (erratum E10)."
 )
 _TIME = (
-    "Seconds of another machine and another solver (quadprog): time is a property of the solver, not of the loss "
-    "(erratum in section 5: with working sets for TSVC and Newton steps for RSVC the order turns round)."
+    "Seconds of another machine and another solver (quadprog); the time is a property of the solver, not of the loss: "
+    "both are one dense program a round there, working sets and Newton steps here."
 )
 EXHIBITS = [
     Exhibit(

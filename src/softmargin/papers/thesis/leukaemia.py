@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from softmargin import CompositeLeastSquaresClassifier, MarginClassifier, TruncatedLogisticRegression
@@ -20,7 +21,7 @@ __all__ = ["EXHIBITS", "screened"]
 _GENES = 40
 
 
-def screened(target: str | None) -> tuple[Array, Array, Array]:
+def screened(target: str | None) -> tuple[Array, NDArray[Any], NDArray[np.bool_]]:
     """The 40 genes of largest BSS/WSS among the training rows, standardised by them; labels; training rows."""
     data = load("leukemia_golub", target=target, download=False)
     X, y, train = data.X.to_numpy(dtype=float), np.asarray(data.y), np.asarray(data.split == "train")

@@ -70,7 +70,7 @@ def _figure_3(results: Results) -> Any:
 def _figure_5(results: Results) -> Any:
     """Boundaries on a typical training set of both examples, 10% flipped."""
     figure, axes = panels(2)
-    options = ({}, {"kernel": "rbf", "gamma": "median"})
+    options: tuple[dict[str, Any], ...] = ({}, {"kernel": "rbf", "gamma": "median"})
     for ax, rule, kernel in zip(axes, ("diagonal", "cross"), options, strict=True):
         sample = make_disk(100, rule=rule, flip=0.1, random_state=2)
         shared: dict[str, Any] = {"C": 10.0, **kernel}
