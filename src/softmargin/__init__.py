@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softmargin import chunks as chunks
     from softmargin import datasets as datasets
+    from softmargin import export as export
     from softmargin import inference as inference
     from softmargin import losses as losses
     from softmargin import papers as papers
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 _MODULES = (
     "chunks",
     "datasets",
+    "export",
     "inference",
     "losses",
     "papers",

@@ -26,13 +26,18 @@ from softmargin.expansions.protocol import Expansion, Response, RowPasses, Total
 from softmargin.expansions.rank import is_nonzero
 from softmargin.expansions.rules.bins import BinnedTable
 from softmargin.expansions.rules.columns import RuleColumns, cover, pack
-from softmargin.expansions.rules.literals import Literal, Rule
+from softmargin.expansions.rules.literals import ABOVE, AT_MOST, EQUAL, MISSING, UNEQUAL, Literal, Rule
 from softmargin.expansions.rules.score import ColumnScore, RuleScore
-from softmargin.expansions.rules.sql import dialect_of
+from softmargin.expansions.rules.sql import Dialect, dialect_of
 from softmargin.expansions.rules.table import Column, Table, needs_table
 from softmargin.expansions.rules.tree_score import TreeScore
 
 __all__ = [
+    "ABOVE",
+    "AT_MOST",
+    "EQUAL",
+    "MISSING",
+    "UNEQUAL",
     "BinnedTable",
     "Chunk",
     "ChunkCache",
@@ -49,6 +54,7 @@ __all__ = [
     "Column",
     "ColumnScore",
     "DenseFeatures",
+    "Dialect",
     "Expansion",
     "Features",
     "Kernel",

@@ -20,7 +20,7 @@ neither a schema number nor limits of size, and its reader is made for any sciki
 needs forty classes and arrays; a reader of that size can be read in one sitting.
 """
 
-from softmargin.files._container import InvalidModelFile
+from softmargin.files._container import InvalidModelFile, write_atomically
 from softmargin.files._save import load, save
 
-__all__ = ["InvalidModelFile", "load", "save"]
+__all__ = ["InvalidModelFile", "load", "save", "write_atomically"]

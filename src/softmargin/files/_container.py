@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMAT", "InvalidModelFile", "read_members", "write_members"]
+__all__ = ["FORMAT", "InvalidModelFile", "read_members", "write_atomically", "write_members"]
 
 FORMAT = 1  # raised when a reader of this version could misread what is written
 _MANIFEST = "manifest.json"
@@ -43,10 +43,11 @@ def write_members(path: Path, members: Mapping[str, bytes], versions: Mapping[st
         for name, content in {_MANIFEST: manifest, **members}.items():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
         archive.comment = hashlib.sha256(manifest).hexdigest().encode()
-    _write_atomically(path, buffer.getbuffer())
+    write_atomically(path, buffer.getbuffer())
 
 
-def _write_atomically(path: Path, content: Any) -> None:
+def write_atomically(path: Path, content: Any) -> None:
+    """Write a file whole or not at all: a temporary name, flushed to the disk, then renamed."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory; give the path of a file, such as {path / 'model.softmargin'}.")
     if not path.parent.is_dir():

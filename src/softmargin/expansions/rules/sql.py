@@ -15,7 +15,12 @@ __all__ = ["DIALECTS", "Dialect", "dialect_of"]
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a database quotes; ``names`` are the marks around a name, ``booleans`` the words for false and true."""
+    """How a database writes; ``names`` are the marks around a name, ``booleans`` the words for false and true.
+
+    ``double`` and ``text`` are its words for 64-bit floating numbers and strings; ``stage`` stands before the body of a
+    named stage: where a planner would copy a stage into the next one, and with it every expression that is used twice,
+    it has a word against that.
+    """
 
     names: tuple[str, str] = ('"', '"')
     escaped_names: bool = False
@@ -23,6 +28,9 @@ class Dialect:
     doubled_quotes: bool = True
     string_prefix: str = ""
     booleans: tuple[str, str] = ("FALSE", "TRUE")
+    double: str = "DOUBLE PRECISION"
+    text: str = "VARCHAR"
+    stage: str = "AS"
 
     def name(self, name: str) -> str:
         """A table or column name."""
@@ -43,19 +51,25 @@ class Dialect:
         """A threshold or category."""
         if isinstance(value, bool):
             return self.booleans[value]
-        return repr(value) if isinstance(value, (int, float)) else self.string(str(value))
+        if isinstance(value, float):
+            text = repr(float(value))  # an exponent makes it a binary number where decimals are another type
+            return text if "e" in text else f"{text}e0"
+        return repr(value) if isinstance(value, int) else self.string(str(value))
 
 
 DIALECTS = {
     "ansi": Dialect(),
-    "bigquery": Dialect(("`", "`"), escaped_names=True, backslash_escapes=True, doubled_quotes=False),
-    "duckdb": Dialect(),
-    "mysql": Dialect(("`", "`"), backslash_escapes=True),
-    "postgresql": Dialect(),
+    "bigquery": Dialect(
+        ("`", "`"), escaped_names=True, backslash_escapes=True, doubled_quotes=False, double="FLOAT64", text="STRING"
+    ),
+    "duckdb": Dialect(double="DOUBLE"),
+    "mysql": Dialect(("`", "`"), backslash_escapes=True, double="DOUBLE", text="CHAR"),
+    "postgres": Dialect(stage="AS MATERIALIZED"),
+    "postgresql": Dialect(stage="AS MATERIALIZED"),
     "snowflake": Dialect(backslash_escapes=True),
-    "spark": Dialect(("`", "`"), backslash_escapes=True, doubled_quotes=False),
-    "sqlite": Dialect(),
-    "sqlserver": Dialect(("[", "]"), string_prefix="N", booleans=("0", "1")),
+    "spark": Dialect(("`", "`"), backslash_escapes=True, doubled_quotes=False, double="DOUBLE", text="STRING"),
+    "sqlite": Dialect(double="REAL", text="TEXT", stage="AS MATERIALIZED"),
+    "sqlserver": Dialect(("[", "]"), string_prefix="N", booleans=("0", "1"), double="FLOAT", text="NVARCHAR(4000)"),
 }
 
 

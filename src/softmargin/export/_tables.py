@@ -1,0 +1,116 @@
+"""``AutoClassifier`` as formulas: what its encoder makes of a table, and the mixture of its machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import softmargin as sm
+from softmargin.export._formula import (
+    Affine,
+    Formula,
+    NotExportable,
+    Piecewise,
+    concat,
+    constant,
+    is_missing,
+    larger,
+    sigmoid,
+    smaller,
+    where,
+)
+from softmargin.export._models import Answer, answer, translates
+from softmargin.export._probabilities import couple, log_odds_of, normalised, two_columns
+from softmargin.export._rows import Rows, as_number
+from softmargin.export._scores import score
+from softmargin.export._transformers import one_hot, splines
+
+__all__ = ["category_kind", "encoded"]
+
+_FAR = 20.0
+
+
+@translates(sm.AutoClassifier)
+def _auto(model: Any, rows: Rows) -> Answer:
+    mixed: Formula | None = None
+    forms: dict[str, Formula] = {}
+    for member, weight in zip(model._members, model._weights, strict=True):
+        if weight > 0:
+            part = float(weight) * _member(model, member, rows, forms)
+            mixed = part if mixed is None else mixed + part
+    assert mixed is not None
+    P = normalised(mixed)
+    scores = log_odds_of(P)
+    return Answer.by_scores(model.classes_, scores, two_columns(P[[1]], scores) if P.width == 2 else P)
+
+
+def _member(model: Any, member: Any, rows: Rows, forms: dict[str, Formula]) -> Formula:
+    """The class probabilities of one machine."""
+    if member.form == "table":
+        found = answer(member.predict.model, rows).probabilities
+        assert found is not None
+        return found
+    if member.form not in forms:
+        forms[member.form] = encoded(model.encoder_, rows, member.form)
+    f = score(member.predict.score, forms[member.form]) + constant(member.predict.intercept)
+    return two_columns(sigmoid(f), f) if f.width == 1 else couple(sigmoid(f), f)
+
+
+def encoded(encoder: Any, rows: Rows, form: str) -> Formula:
+    """The features that an encoder makes of a table, in one of its forms."""
+    if not hasattr(encoder, "texts") or not hasattr(encoder, "medians"):
+        return _sparse(encoder, rows, form)
+    if encoder.texts:
+        name = encoder.names[encoder.texts[0][0]]
+        raise NotExportable(
+            f"Column {name!r} was read as text, whose words no formula splits; use softmargin.save, or fit without it."
+        )
+    numbers = encoder._of("number")
+    blocks: list[Formula] = []
+    if numbers:
+        given = rows.take(numbers).matrix
+        filled = where(is_missing(given), constant(encoder.medians), given)
+        blocks.append(_numeric(encoder, filled, form))
+        if len(encoder.gappy):
+            blocks.append(as_number(is_missing(given[encoder.gappy])))
+    if encoder.onehot is not None:
+        columns = [rows.columns[j] for j in encoder._of("category")]
+        blocks.append(as_number(one_hot(encoder.onehot, columns)))
+    return concat(blocks)
+
+
+def _numeric(encoder: Any, filled: Formula, form: str) -> Formula:
+    if form in ("plain", "words"):
+        scaled = (filled - constant(encoder.means)) / constant(encoder.scales)
+        return smaller(larger(scaled, -_FAR), _FAR)
+    scores = concat([_interpolated(rank, filled[[j]]) for j, rank in enumerate(encoder.ranks)])
+    if form == "ranks" or encoder.splines is None:
+        return scores
+    return concat([scores, splines(encoder.splines, scores)])
+
+
+def _interpolated(rank: Any, x: Formula) -> Formula:
+    """Linear between the knots, constant beyond."""
+    at, value = rank.values, rank.scores
+    if len(at) == 1:
+        return where(is_missing(x), np.nan, float(value[0]))
+    slopes = np.diff(value) / np.diff(at)
+    coefficients = np.column_stack(
+        [np.concatenate([value[:1], value[:-1], value[-1:]]), np.concatenate([[0.0], slopes, [0.0]])]
+    )
+    centres = np.concatenate([at[:1], at[:-1], at[-1:]])
+    return Piecewise(x, at, centres, np.ones(len(centres)), coefficients[:, :, None])
+
+
+def _sparse(encoder: Any, rows: Rows, form: str) -> Formula:
+    scaled = rows.matrix / constant(encoder.scales)
+    if form == "words" or encoder.svd is None:
+        return scaled
+    return Affine(scaled, encoder.svd.components_.T)
+
+
+def category_kind(encoder: Any, place: int) -> str:
+    """Whether the categories of a column are texts or truth values."""
+    levels = {str(level) for level in encoder.onehot.categories_[place]}
+    return "boolean" if levels <= {"True", "False", ""} and len(levels - {""}) > 0 else "text"

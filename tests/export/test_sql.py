@@ -1,0 +1,201 @@
+"""A query answers like the model, row by row, in real databases: NULLs, quotes, backslashes and odd names included."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tests.export import tables
+from tests.files import models
+
+import softmargin as sm
+from softmargin import export
+
+HAS_EXP = "ENABLE_MATH_FUNCTIONS" in {row[0] for row in sqlite3.connect(":memory:").execute("PRAGMA compile_options")}
+FRAME = pd.DataFrame(
+    np.vstack([models.X, 3 * np.random.default_rng(0).normal(size=(20, 3))]), columns=["x0", "x1", "x2"]
+)
+
+
+def _quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _type(column):
+    return {"f": "DOUBLE PRECISION", "i": "INTEGER", "b": "BOOLEAN"}.get(column.dtype.kind, "VARCHAR")
+
+
+def connect(dialect):
+    if dialect == "sqlite":
+        if not HAS_EXP:
+            pytest.skip("this sqlite was built without EXP and LN")
+        return sqlite3.connect(":memory:")
+    return pytest.importorskip("duckdb").connect()
+
+
+def answers(model, frame, dialect):
+    """Score columns, probability columns and labels of a query, in the order of the rows."""
+    database = connect(dialect)
+    columns = ", ".join(f"{_quoted(name)} {_type(frame[name])}" for name in frame.columns)
+    database.execute(f'CREATE TABLE "the ""rows""" (id INTEGER, {columns})')
+    marks = ", ".join("?" * (1 + frame.shape[1]))
+    database.executemany(f'INSERT INTO "the ""rows""" VALUES ({marks})', tables.rows_of(frame))
+    query = export.to_sql(model, 'the "rows"', dialect=dialect, key="id")
+    cursor = database.execute(query)
+    heads = [one[0] for one in cursor.description]
+    found = pd.DataFrame(sorted(cursor.fetchall()), columns=heads)
+    assert found["id"].tolist() == list(range(len(frame)))
+    return found
+
+
+def agree(model, frame, dialect):
+    found = answers(model, frame, dialect)
+    assert found["label"].tolist() == model.predict(frame).tolist()
+    names = [name for name in found.columns if name.startswith("score")]
+    scores = np.asarray(model.decision_function(frame)).reshape(len(frame), -1)
+    np.testing.assert_allclose(found[names].to_numpy(float), scores, atol=1e-6, rtol=1e-6)
+    if hasattr(model, "predict_proba"):
+        P = found[[f"probability_{label}" for label in model.classes_]].to_numpy(float)
+        np.testing.assert_allclose(P, model.predict_proba(frame), atol=1e-6)
+
+
+MAKERS = {
+    "linear": lambda: sm.MarginClassifier().fit(FRAME, _labels(2)),
+    "several": lambda: sm.CoherenceClassifier().fit(FRAME, _labels(3)),
+    "no probabilities": lambda: sm.MulticategorySVC().fit(FRAME, _labels(3)),
+    "together": lambda: sm.CompositeLeastSquaresClassifier().fit(FRAME, _labels(3)),
+    "tabulated link": lambda: sm.MarginClassifier(loss="pregibon").fit(FRAME, _labels(2)),
+    "kernel": lambda: sm.MarginClassifier(kernel="rbf", n_components=5, random_state=0).fit(FRAME, _labels(2)),
+    "brackets": lambda: sm.ProbabilisticSVC(n_weights=4).fit(FRAME, _labels(2)),
+    "calibrated": lambda: sm.ScoreCalibrator(sm.MulticategorySVC()).fit(FRAME, _labels(3)),
+    "rules": lambda: sm.RuleBoostClassifier(n_rules=6).fit(FRAME, _labels(3)),
+    "trees": lambda: sm.RuleBoostClassifier(learner="trees", n_rules=4, min_leaf_weight=5).fit(FRAME, _labels(2)),
+    "scaled": lambda: make_pipeline(StandardScaler(), sm.MarginClassifier()).fit(FRAME, _labels(2)),
+    "tuned": lambda: sm.TunedClassifier(sm.MarginClassifier(), grid=3).fit(FRAME, _labels(2)),
+}
+
+
+def _labels(k):
+    codes = (FRAME["x0"] > FRAME["x1"]).astype(int) + (FRAME["x2"] > 0.5) * (k - 2)
+    return np.array(["ape", "bee's", "c\\at"])[codes]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.filterwarnings("ignore")
+def test_queries_answer_like_the_model(name, dialect):
+    agree(MAKERS[name](), FRAME, dialect)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+@pytest.mark.parametrize("name", tables.MAKERS)
+@pytest.mark.filterwarnings("ignore")
+def test_tables_with_gaps_and_awkward_names_answer_like_the_model(name, dialect):
+    agree(tables.MAKERS[name](), tables.NEW, dialect)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+def test_a_model_that_takes_no_gaps_answers_null(dialect):
+    model = sm.MarginClassifier().fit(FRAME, _labels(3))
+    rows = FRAME.iloc[:4].copy()
+    rows.loc[2, "x1"] = np.nan
+    found = answers(model, rows, dialect)
+    assert found.drop(columns="id").isna().all(axis=1).tolist() == [False, False, True, False]
+
+
+def test_the_key_may_be_several_columns_or_none():
+    model = sm.MarginClassifier(loss="hinge").fit(FRAME, _labels(2))
+    assert '"x0" AS k0, "x1" AS k1' in export.to_sql(model, "t", key=["x0", "x1"])
+    assert "k0" not in export.to_sql(model, "t")
+    with pytest.raises(ValueError, match="key='label' is also a column of the answer"):
+        export.to_sql(model, "t", key="label")
+
+
+def test_dialects_write_strings_their_own_way():
+    model = sm.RuleBoostClassifier(n_rules=6).fit(tables.TABLE, tables.WORDS)
+    texts = {name: export.to_sql(model, "t", dialect=name) for name in ("ansi", "bigquery", "spark", "postgres")}
+    assert "'it''s\\so'" in texts["ansi"]
+    assert "'it\\'s\\\\so'" in texts["bigquery"]
+    assert "`age`" in texts["spark"]
+    assert "AS MATERIALIZED" in texts["postgres"]
+    with pytest.raises(ValueError, match="dialect must be one of"):
+        export.to_sql(model, "t", dialect="cobol")
+
+
+def _postgres_programs():
+    folders = [os.path.dirname(shutil.which("initdb") or "")]
+    if os.path.isdir("/usr/lib/postgresql"):
+        folders += [f"/usr/lib/postgresql/{number}/bin" for number in sorted(os.listdir("/usr/lib/postgresql"))]
+    return next((folder for folder in folders if folder and os.path.exists(f"{folder}/initdb")), None)
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    """A temporary cluster on a socket of its own; a function that runs SQL and returns the lines."""
+    programs = _postgres_programs()
+    shell = next((one for one in (shutil.which("psql"), f"{programs}/psql") if one and os.path.exists(one)), None)
+    if programs is None or shell is None or sys.platform == "win32":
+        pytest.skip("PostgreSQL is not installed")
+    folder = tmp_path_factory.mktemp("pg")
+    user = []
+    if os.geteuid() == 0:  # the server refuses to run as root
+        if shutil.which("runuser") is None or subprocess.run(["id", "postgres"], capture_output=True).returncode:
+            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
+        user = ["runuser", "-u", "postgres", "--"]
+        for one in (folder, *folder.parents[:2]):
+            os.chmod(one, 0o755)
+        shutil.chown(folder, "postgres")
+    data, socket = folder / "data", folder
+    environment = {**os.environ, "LC_ALL": "C"}
+    made = subprocess.run(
+        [*user, f"{programs}/initdb", "-D", data, "-U", "me", "-A", "trust", "-E", "UTF8", "--no-sync"],
+        capture_output=True,
+        env=environment,
+        cwd=folder,
+    )
+    if made.returncode:
+        pytest.skip(f"initdb failed: {made.stderr.decode()[-200:]}")
+    control = [*user, f"{programs}/pg_ctl", "-D", data, "-w", "-l", folder / "log"]
+    options = f"-c listen_addresses='' -c unix_socket_directories={socket} -c fsync=off"
+    started = subprocess.run([*control, "-o", options, "start"], capture_output=True, env=environment, cwd=folder)
+    if started.returncode:
+        pytest.skip(f"the server did not start: {(folder / 'log').read_text()[-200:]}")
+
+    def run(text):
+        command = [*user, shell, "-h", socket, "-U", "me", "-d", "postgres", "-qAt", "-F", "\x1f"]
+        done = subprocess.run(
+            [*command, "-v", "ON_ERROR_STOP=1"], input=text, capture_output=True, text=True, env=environment, cwd=folder
+        )
+        assert done.returncode == 0, done.stderr
+        return [line.split("\x1f") for line in done.stdout.splitlines()]
+
+    yield run
+    subprocess.run([*control, "-m", "immediate", "stop"], capture_output=True, env=environment, cwd=folder)
+
+
+def _literal(value):
+    return "NULL" if value is None else "'" + str(value).replace("'", "''") + "'"
+
+
+@pytest.mark.parametrize("name", ["linear", "several", "calibrated", "rules in words", "auto"])
+@pytest.mark.filterwarnings("ignore")
+def test_postgres_answers_like_the_model(postgres, name):
+    words = name in ("rules in words", "auto")
+    frame = tables.NEW if words else FRAME
+    model = tables.MAKERS[name.removesuffix(" in words")]() if words else MAKERS[name]()
+    columns = ", ".join(f"{_quoted(one)} {_type(frame[one])}" for one in frame.columns)
+    rows = ", ".join("(" + ", ".join(map(_literal, row)) + ")" for row in tables.rows_of(frame))
+    query = export.to_sql(model, "t", dialect="postgres", key="id")
+    lines = postgres(
+        f"CREATE TEMP TABLE t (id INTEGER, {columns}); INSERT INTO t VALUES {rows};\n{query}\nORDER BY 1;\n"
+    )
+    assert [line[-1] for line in lines] == model.predict(frame).tolist()
+    k = len(model.classes_)
+    P = np.array([line[-1 - k : -1] for line in lines], dtype=float)
+    np.testing.assert_allclose(P, model.predict_proba(frame), atol=1e-6)
