@@ -56,7 +56,10 @@ def _softplus(t: Formula) -> Formula:
 
 def slope(loss: Loss, u: Formula) -> Formula:
     """Minus the slope of a loss that decreases everywhere, to nine digits relative to its size."""
-    minus = lambda t: -np.asarray(loss.slope(t))  # noqa: E731
+
+    def minus(t: Any) -> Array:
+        return -np.asarray(loss.slope(t), dtype=np.float64)
+
     sigma, rate = 1 / (1 + np.exp(_GRID)), np.log(float(minus(0.0))) - np.log(float(minus(1.0)))
     if np.allclose(minus(_GRID), sigma, rtol=1e-12, atol=0):
         return sigmoid(-u)

@@ -206,7 +206,10 @@ class GraphWriter:
         x = self.write(formula.x)
         beyond = self._cast(self._emit("GreaterOrEqual", [x, self.number(formula.knots[None])]), "integer")
         piece = self._emit("ReduceSum", [beyond, self._axis(1)], keepdims=0)
-        pick = lambda table: self._emit("Gather", [self.number(table), piece], axis=0)  # noqa: E731
+
+        def pick(table: Array) -> str:
+            return self._emit("Gather", [self.number(table), piece], axis=0)
+
         t = self._emit("Div", [self._emit("Sub", [x, pick(formula.centres[:, None])]), pick(formula.radii[:, None])])
         value = pick(formula.coefficients[:, -1])
         for power in reversed(range(formula.coefficients.shape[1] - 1)):
