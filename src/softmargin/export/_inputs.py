@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-import softmargin as sm
 from softmargin.expansions import RuleScore, TreeScore
-from softmargin.export._models import Answer, answer, family_of, translates
+from softmargin.export._models import Answer, answer, is_a, translates
 from softmargin.export._rows import Rows
 from softmargin.export._tables import category_kind
 from softmargin.export._transformers import text_columns, transformed
@@ -50,13 +49,13 @@ def describe_inputs(model: Any, names: list[str]) -> list[str]:
             return describe_inputs(model.steps[-1][1], names)
         texts = text_columns(steps[0], names)
         return ["text" if j in texts else "number" for j in range(len(names))]
-    if isinstance(model, sm.ScoreCalibrator):
+    if is_a(model, "ScoreCalibrator"):
         return describe_inputs(model.estimator_, names)
-    if isinstance(model, sm.TunedClassifier):
+    if is_a(model, "TunedClassifier"):
         return describe_inputs(model.best_estimator_, names)
-    if isinstance(model, sm.AutoClassifier):
+    if is_a(model, "AutoClassifier"):
         return _auto_kinds(model, names)
-    if isinstance(model, sm.RuleBoostClassifier):
+    if is_a(model, "RuleBoostClassifier"):
         return _rule_kinds(model)
     return ["number"] * len(names)
 
@@ -92,8 +91,3 @@ def _kind(values: list[Any]) -> str:
         return "boolean"
     numbers = values and all(isinstance(value, int | float | np.number) for value in values)
     return "number" if numbers else "text"
-
-
-def is_known(model: Any) -> bool:
-    """Whether the last step of a model has formulas."""
-    return family_of(model.steps[-1][1] if isinstance(model, Pipeline) else model) is not None

@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.svm import LinearSVC
 
-import softmargin as sm
 from softmargin.expansions import KernelScore, LinearScore
 from softmargin.export._formula import (
     Affine,
@@ -51,7 +50,7 @@ from softmargin.export._scores import score, table_score
 from softmargin.losses import Coherence
 from softmargin.probability import CoherenceLink, ScoreMap, Sigmoid, Sollich
 
-__all__ = ["Answer", "answer", "family_of"]
+__all__ = ["Answer", "answer", "family_of", "is_a", "translates"]
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,11 @@ class Answer:
 
 
 Translation = Callable[[Any, Rows], Answer]
-_TRANSLATIONS: dict[type, Translation] = {}
+_TRANSLATIONS: dict[str | type, Translation] = {}
 
 
-def translates(*families: type) -> Callable[[Translation], Translation]:
-    """Register the translation of some classes and of those derived from them."""
+def translates(*families: str | type) -> Callable[[Translation], Translation]:
+    """Register the translation of some classes, this library's by name, and of those derived from them."""
 
     def keep(function: Translation) -> Translation:
         _TRANSLATIONS.update(dict.fromkeys(families, function))
@@ -86,7 +85,16 @@ def translates(*families: type) -> Callable[[Translation], Translation]:
 
 def family_of(model: Any) -> Translation | None:
     """The translation of a model, None if there is none."""
-    return next((_TRANSLATIONS[kind] for kind in type(model).__mro__ if kind in _TRANSLATIONS), None)
+    for kind in type(model).__mro__:
+        own: str | type = kind.__name__ if kind.__module__.startswith("softmargin.") else kind
+        if own in _TRANSLATIONS:
+            return _TRANSLATIONS[own]
+    return None
+
+
+def is_a(model: Any, name: str) -> bool:
+    """Whether a model is of the class of this library with that name."""
+    return any(kind.__name__ == name and kind.__module__.startswith("softmargin.") for kind in type(model).__mro__)
 
 
 def answer(model: Any, rows: Rows) -> Answer:
@@ -122,14 +130,14 @@ def _from_parts(parts: Formula, scores: Formula) -> Formula:
     return two_columns(parts, scores) if scores.width == 1 else couple(parts, scores)
 
 
-@translates(sm.MarginClassifier, sm.CoherenceClassifier, sm.BalancingSVC)
+@translates("MarginClassifier", "CoherenceClassifier", "BalancingSVC")
 def _margin_classifier(model: Any, rows: Rows) -> Answer:
     scores = _fitted_scores(model, rows)
     P = _from_parts(link(model.loss_, scores), scores) if _has_probability(model) else None
     return Answer.by_scores(model.classes_, scores, P)
 
 
-@translates(sm.RobustSVC)
+@translates("RobustSVC")
 def _robust(model: Any, rows: Rows) -> Answer:
     if model.probability != "calibrated":
         return _margin_classifier(model, rows)
@@ -140,7 +148,7 @@ def _robust(model: Any, rows: Rows) -> Answer:
     return Answer.by_scores(model.classes_, scores, _from_parts(parts, scores))
 
 
-@translates(sm.TruncatedLogisticRegression)
+@translates("TruncatedLogisticRegression")
 def _truncated_logistic(model: Any, rows: Rows) -> Answer:
     scores = _fitted_scores(model, rows)
     if not _has_probability(model):
@@ -177,22 +185,22 @@ def _simultaneous(model: Any, rows: Rows, link_of: Callable[[Formula], Formula] 
     return Answer.by_scores(model.classes_, scores, two_columns(P[[1]], scores))
 
 
-@translates(sm.MulticategorySVC)
+@translates("MulticategorySVC")
 def _multicategory(model: Any, rows: Rows) -> Answer:
     return _simultaneous(model, rows, None)
 
 
-@translates(sm.TruncatedSoftmaxClassifier)
+@translates("TruncatedSoftmaxClassifier")
 def _truncated_softmax(model: Any, rows: Rows) -> Answer:
     return _simultaneous(model, rows, softmax)
 
 
-@translates(sm.CompositeLeastSquaresClassifier)
+@translates("CompositeLeastSquaresClassifier")
 def _composite_least_squares(model: Any, rows: Rows) -> Answer:
     return _simultaneous(model, rows, lambda f: least_squares(f, model.mix_, model.rescale))
 
 
-@translates(sm.CompositeMarginClassifier)
+@translates("CompositeMarginClassifier")
 def _composite_margin(model: Any, rows: Rows) -> Answer:
     return _simultaneous(model, rows, lambda f: margin(f, model._margin_loss(), model.mix))
 
@@ -200,7 +208,7 @@ def _composite_margin(model: Any, rows: Rows) -> Answer:
 # -- many class weights --------------------------------------------------------------------------------------------
 
 
-@translates(sm.ProbabilisticSVC)
+@translates("ProbabilisticSVC")
 def _probabilistic(model: Any, rows: Rows) -> Answer:
     if len(model.classes_) == 2:
         p, scores = _weight_family(model.family_, rows)
@@ -270,19 +278,19 @@ def _between(x: Formula, low: Formula, high: Formula) -> Formula:
 # -- rules, and classifiers made of others -------------------------------------------------------------------------
 
 
-@translates(sm.RuleBoostClassifier)
+@translates("RuleBoostClassifier")
 def _rules(model: Any, rows: Rows) -> Answer:
     scores = table_score(model._score, rows)
     P = _from_parts(link(model.loss_, scores), scores) if _has_probability(model) else None
     return Answer.by_scores(model.classes_, scores, P)
 
 
-@translates(sm.TunedClassifier)
+@translates("TunedClassifier")
 def _tuned(model: Any, rows: Rows) -> Answer:
     return answer(model.best_estimator_, rows)
 
 
-@translates(sm.ScoreCalibrator)
+@translates("ScoreCalibrator")
 def _calibrated(model: Any, rows: Rows) -> Answer:
     inner = answer(model.estimator_, rows)
     P = _calibrated_probability(model, inner.scores)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-import softmargin as sm
 from softmargin.export._formula import NotExportable
 from softmargin.export._models import answer
 from softmargin.export._onnx import GraphWriter, label_values, write_answer
@@ -89,9 +89,10 @@ def register() -> None:
     """Tell skl2onnx of this library's classifiers; it then converts any pipeline that holds them."""
     from skl2onnx import update_registered_converter
 
+    library = import_module("softmargin")
     for name in _CLASSIFIERS:
         update_registered_converter(
-            getattr(sm, name),
+            getattr(library, name),
             f"Softmargin{name}",
             _shapes,
             _convert,

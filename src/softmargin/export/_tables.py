@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-import softmargin as sm
 from softmargin.export._formula import (
     Affine,
     Formula,
@@ -31,7 +30,7 @@ __all__ = ["category_kind", "encoded"]
 _FAR = 20.0
 
 
-@translates(sm.AutoClassifier)
+@translates("AutoClassifier")
 def _auto(model: Any, rows: Rows) -> Answer:
     mixed: Formula | None = None
     forms: dict[str, Formula] = {}

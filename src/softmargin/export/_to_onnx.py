@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import softmargin
 from softmargin.export._formula import Formula, Matrix, NotExportable, leaves
 from softmargin.export._inputs import translated
 from softmargin.export._models import Answer
@@ -100,7 +100,7 @@ class _Graph:
             opset_imports=[helper.make_opsetid("", _OPSET)],
             ir_version=_IR,
             producer_name="softmargin",
-            producer_version=softmargin.__version__,
+            producer_version=version("softmargin"),
         )
         checker.check_model(made)
         return made
