@@ -14,7 +14,7 @@ from softmargin import RuleBoostClassifier, losses
 from softmargin._compiled.trees import grow, score_trees
 from softmargin.expansions import BinnedTable, Table
 from softmargin.solvers.rules.leveraging import WeightedRisk
-from softmargin.solvers.rules.trees import TreePlan, leverage_leaves
+from softmargin.solvers.rules.trees import TreePlan, boost_trees, leverage_leaves, score_of
 
 pd = pytest.importorskip("pandas")
 
@@ -246,3 +246,22 @@ def test_trees_are_not_read_as_rules():
     for call in (model.to_text, model.sql, lambda: model.rules_, lambda: model.explain(X)):
         with pytest.raises(AttributeError, match="learner='trees' has none"):
             call()
+
+
+def test_rows_of_weight_zero_have_no_say_and_are_told_like_new_rows():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 3))
+    signs = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=300) > 0, 1.0, -1.0)
+    kept = np.arange(300) % 3 > 0
+    table = Table(X)
+    binned = BinnedTable.from_table(table, np.ones(300), 64)
+    plan = TreePlan(n_rounds=20, smoothing=1.0)
+    fits = [
+        boost_trees(
+            binned, losses.Logistic(), np.where(kept, signs, told)[None], kept.astype(float), plan, lambda model: False
+        )
+        for told in (signs, -signs)
+    ]
+    scores = [score_of(fit, binned)(table)[:, 0] for fit in fits]
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-12)
+    np.testing.assert_allclose(fits[0].margins[0], signs * scores[0], atol=1e-12)

@@ -37,46 +37,36 @@ def fit_trees(estimator: Any, rows: LabelledRows, data: TrainingSet, loss: Loss)
     stops = setting(estimator, "early_stopping") and n_rounds > 0
     if estimator.early_stopping is None and (len(data.codes) < _FEW_ROWS or np.bincount(data.codes).min() < 2):
         stops, n_rounds = False, min(n_rounds, _FEW_ROUNDS)
+    max_bins, threads = int(setting(estimator, "max_bins")), n_threads(estimator)
+    binned = BinnedTable.from_table(rows.table, rows.weight, max_bins, threads)
     if stops:
-        train, test = hold_out(estimator, data)
-        kept = rows.take(train)
-        watch = _HeldOutTrees(rows.take(test), _binned(estimator, kept), estimator.n_iter_no_change)
-        boost_trees(watch.binned, loss, kept.y, kept.weight, tree_plan_of(estimator, n_rounds, seed), watch)
+        test = hold_out(estimator, data)[1]
+        watch = _HeldOutTrees(rows, test, estimator.n_iter_no_change)
+        boost_trees(binned, loss, rows.y, watch.kept, tree_plan_of(estimator, n_rounds, seed), watch)
         n_rounds, held_out = watch.best_round, watch.losses
-    binned = _binned(estimator, rows)
     plan = tree_plan_of(estimator, n_rounds, seed)
     model = boost_trees(binned, loss, rows.y, rows.weight, plan, lambda model: False)
     return FittedTrees(model, score_of(model, binned), held_out)
 
 
-def _binned(estimator: Any, rows: LabelledRows) -> BinnedTable:
-    return BinnedTable.from_table(rows.table, rows.weight, int(setting(estimator, "max_bins")), n_threads(estimator))
-
-
 class _HeldOutTrees:
-    """The mean loss on rows kept apart, and the round where it was least."""
+    """The mean loss on rows kept apart, and the round where it was least; ``kept`` are the weights without them."""
 
-    def __init__(self, rows: LabelledRows, binned: BinnedTable, patience: int) -> None:
-        self.rows, self.binned, self.patience = rows, binned, patience
+    def __init__(self, rows: LabelledRows, test: np.ndarray, patience: int) -> None:
+        self.y, self.weight, self.patience, self._test = rows.y, rows.weight[test], patience, test
+        self.kept = rows.weight.copy()
+        self.kept[test] = 0.0
         self.losses: list[float] = []
         self.best_round = 0
-        self._numbers: np.ndarray | None = None
-        self._scores = np.empty(0)
 
     def __call__(self, model: BoostedTrees) -> bool:
         """Whether the loss has not improved for ``patience`` rounds."""
-        newest = score_of(model, self.binned, model.trees[-len(self.rows.y) :])
-        if self._numbers is None:
-            self._numbers = newest.numbers(self.rows.table)
-            self._scores = np.tile(model.intercept, (len(self.rows.weight), 1))
-            self.losses.append(self._loss(model.loss))
-        newest.add_to(self._scores, self._numbers)
-        self.losses.append(self._loss(model.loss))
+        if not self.losses:
+            self.losses.append(self._loss(model.loss, self.y[:, self._test] * model.intercept[:, None]))
+        self.losses.append(self._loss(model.loss, model.margins[:, self._test]))
         self.best_round = int(np.argmin(self.losses))
         return len(self.losses) - 1 - self.best_round >= self.patience
 
-    def _loss(self, loss: Loss) -> float:
-        total = sum(
-            float(self.rows.weight @ loss.value(y * f)) for y, f in zip(self.rows.y, self._scores.T, strict=True)
-        )
-        return total / float(self.rows.weight.sum())
+    def _loss(self, loss: Loss, margins: np.ndarray) -> float:
+        total = sum(float(self.weight @ loss.value(own)) for own in margins)
+        return total / float(self.weight.sum())

@@ -1,14 +1,15 @@
 """``AutoClassifier``: a raw table in, calibrated probabilities out.
 
-Machines that this library already has (linear, kernel on standardised columns and on ranks, splines, rules) are fitted
-and judged by probabilities of rows they have not seen; the answer is the mixture of them under which those labels are
-most likely. Machines that err on different rows correct each other, and one that knows nothing gets no weight.
+Machines that this library already has (linear, kernel on standardised columns and on ranks, splines, boosted trees,
+rules) are fitted and judged by probabilities of rows they have not seen; the answer is the mixture of them under which
+those labels are most likely. Machines that err on different rows correct each other, and one that knows nothing gets no
+weight.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,20 +20,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from softmargin._progress import report
 from softmargin.estimators._auto.encoder import SparseEncoder, SwappedColumn, TableEncoder, dates_as_days
-from softmargin.estimators._auto.members import FittedMember, Labels, choose_width, fit_folded, fit_logistic
+from softmargin.estimators._auto.members import FittedMember, Judging, Labels, choose_width, fit_folded, fit_logistic
+from softmargin.estimators._auto.trees import fit_trees, most_promising
 from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, number, one_of
 from softmargin.estimators._base.frames import check_frame
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators.rule_boost import RuleBoostClassifier
 from softmargin.expansions import Table, expand, needs_table
-from softmargin.probability import mixture_weights, two_columns
+from softmargin.probability import mixture_weights, sharpened, sharpness, two_columns
 
 __all__ = ["AutoClassifier"]
 
 _NEGLIGIBLE = 0.03  # members of smaller weight are left out of the answer
 _WIDE = 400  # columns beyond which splines are not tried, and sparse matrices stay sparse
-_FEW = 60  # rows below which rules are not tried: folds would be too small
+# A family is given up when a member of it has this many times the least left-out log loss: mixtures give it no weight.
+_POOR = 1.5
 
 
 @dataclass(frozen=True)
@@ -40,24 +43,25 @@ class _Effort:
     """How much is tried."""
 
     kernels: tuple[str, ...]
+    n_trees: int  # kinds of them
     landmarks: int
     n_costs: int
     n_folds: int
 
 
 _EFFORTS = {
-    "fast": _Effort(("ranks",), 150, 8, 3),
-    "balanced": _Effort(("plain", "ranks"), 300, 12, 5),
-    "thorough": _Effort(("plain", "ranks"), 1000, 20, 10),
+    "fast": _Effort(("ranks",), 1, 150, 8, 3),
+    "balanced": _Effort(("ranks", "plain"), 2, 300, 12, 5),
+    "thorough": _Effort(("ranks", "plain"), 3, 1000, 20, 10),
 }
 
 
 class AutoClassifier(ClassifierBase):
     """The recommended line: takes a table as it is and answers with calibrated probabilities.
 
-    Numbers, booleans, names, dates, texts and missing values are encoded; linear, kernel, spline and rule machines are
-    fitted and judged by probabilities of rows they have not seen (approximate leave-one-out, or folds); the answer is
-    the likeliest mixture of them. Nothing has to be scaled, imputed, tuned or calibrated.
+    Numbers, booleans, names, dates, texts and missing values are encoded; linear, kernel and spline machines and
+    boosted trees are fitted and judged by probabilities of rows they have not seen (approximate leave-one-out, or
+    folds); the answer is the likeliest mixture of them. Nothing has to be scaled, imputed, tuned or calibrated.
 
     Parameters
     ----------
@@ -66,7 +70,7 @@ class AutoClassifier(ClassifierBase):
     interpretable : bool, default=False
         Answer with one readable machine, linear or rules, whichever judged better, instead of a mixture.
     time_limit : float, optional
-        Seconds after which no further machine is begun. The first is always fitted.
+        Seconds after which no further machine is begun and no further tree is grown. The first is always fitted.
     random_state : int, RandomState or None, default=None
         Of landmarks and folds; None is the same as 0, so two fits give one answer.
     n_jobs : int, optional
@@ -159,6 +163,8 @@ class AutoClassifier(ClassifierBase):
             weights = mixture_weights(own, labels.weight)
             weights[weights < min(_NEGLIGIBLE, weights.max())] = 0.0
         self._weights = weights / weights.sum()
+        mixed = np.tensordot(self._weights, np.stack([member.left_out for member in members]), axes=1)
+        self._sharpness = sharpness(mixed, data.codes, labels.weight)
         self._members = [replace(member, left_out=None) for member in members]
         self.mixture_ = {
             member.name: float(weight) for member, weight in zip(members, self._weights, strict=True) if weight > 0
@@ -168,48 +174,67 @@ class AutoClassifier(ClassifierBase):
     def _judged(self, X: Any, labels: Labels) -> list[FittedMember]:
         """The members, until they are all or time is up."""
         started, members = time.monotonic(), []
-        for member in self._candidates(X, labels):
+        limit = np.inf if self.time_limit is None else self.time_limit
+
+        def late(further: float = 0.0) -> bool:
+            return time.monotonic() - started + further > limit
+
+        candidates = self._readable(X, labels) if self.interpretable else self._candidates(X, labels, members, late)
+        for member in candidates:
             members.append(member)
             if self.verbose:
                 report(f"{member.name}: left-out log loss {member.log_loss:.4f}, {member.seconds:.1f} s")
-            if self.time_limit is not None and time.monotonic() - started + member.seconds > self.time_limit:
+            if late(member.seconds):
                 break
         return members
 
-    def _candidates(self, X: Any, labels: Labels) -> Iterator[FittedMember]:
-        """Cheap ones first, so that a short time limit keeps the best of them."""
+    def _readable(self, X: Any, labels: Labels) -> Iterator[FittedMember]:
+        """The machines a person can read."""
         effort, encoder = _EFFORTS[self.effort], self.encoder_
-        plain = encoder.transform(X, "plain")
+        judging = Judging(effort.n_costs)
         form = "words" if encoder.has_text else "plain"
-        features = encoder.transform(X, "words") if encoder.has_text else plain
-        yield fit_logistic("linear", form, expand(features), labels, effort.n_costs)
-        kernels = () if self.interpretable or not plain.shape[1] else effort.kernels
-        for form in kernels if encoder.n_numbers else kernels[:1] and ("plain",):
-            features = plain if form == "plain" else encoder.transform(X, form)
-            gamma, expansion = choose_width(features, labels, "rbf", effort.landmarks)
-            member = fit_logistic(f"rbf on {form}", form, expansion, labels, effort.n_costs)
-            member.parameters["gamma"] = gamma
-            yield member
-        if encoder.n_numbers and not self.interpretable:
+        yield fit_logistic("linear", form, expand(encoder.transform(X, form)), labels, judging)
+        if labels.foldable and isinstance(X, Table):
+            columns = encoder.transform(X, "columns")
+            yield fit_folded("rules", RuleBoostClassifier(), columns, labels, labels.folds(effort.n_folds))
+
+    def _candidates(
+        self, X: Any, labels: Labels, members: list[FittedMember], late: Callable[[], bool]
+    ) -> Iterator[FittedMember]:
+        """Cheap ones first, so that a short time limit keeps the best of them; ``members`` are those judged so far."""
+        effort, encoder = _EFFORTS[self.effort], self.encoder_
+        judging = Judging(effort.n_costs)
+        form = "words" if encoder.has_text else "plain"
+        yield fit_logistic("linear", form, expand(encoder.transform(X, form)), labels, judging)
+        folds = labels.folds(effort.n_folds) if labels.foldable else None
+        if folds is not None and isinstance(X, Table):
+            columns = encoder.transform(X, "columns")
+            for name in most_promising(len(X), effort.n_trees):
+                yield fit_trees(name, columns, labels, folds, late)
+        if encoder.n_numbers and not _poor("linear", members):
             splines = encoder.transform(X, "splines")
             if splines.shape[1] <= _WIDE:
-                yield fit_logistic("splines", "splines", expand(splines), labels, effort.n_costs)
-        smallest = int(np.bincount(labels.codes).min())
-        if isinstance(X, Table) and len(X) >= _FEW and smallest >= 2:
-            folds = min(effort.n_folds, smallest)
-            yield fit_folded("rules", RuleBoostClassifier(), X, labels, folds)
+                yield fit_logistic("splines", "splines", expand(splines), labels, judging)
+        forms = effort.kernels if encoder.n_numbers else ("plain",)
+        for form in forms:
+            features = encoder.transform(X, form)
+            if features.shape[1] and not _poor("rbf on ranks", members):
+                gamma, expansion = choose_width(features, labels, "rbf", effort.landmarks)
+                member = fit_logistic(f"rbf on {form}", form, expansion, labels, replace(judging, folds=folds))
+                member.parameters["gamma"] = gamma
+                yield member
 
     # -- predicting ----------------------------------------------------------------------------------------------
 
     def _mixture(self, X: Any) -> np.ndarray:
         total = np.zeros((X.shape[0], len(self.classes_)))
-        forms: dict[str, Any] = {"table": X}
+        forms: dict[str, Any] = {}
         for member, weight in zip(self._members, self._weights, strict=True):
             if weight > 0:
                 if member.form not in forms:
                     forms[member.form] = self.encoder_.transform(X, member.form)
                 total += weight * member.predict(forms[member.form])
-        return total / total.sum(axis=1, keepdims=True)
+        return sharpened(total, self._sharpness)
 
     def _decision(self, X: Any) -> np.ndarray:
         log = np.log(np.maximum(self._mixture(X), np.finfo(float).tiny))
@@ -288,6 +313,12 @@ class AutoClassifier(ClassifierBase):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _poor(name: str, members: list[FittedMember]) -> bool:
+    """Whether a member of this name was judged, and is far behind the best."""
+    least = min((member.log_loss for member in members), default=0.0)
+    return any(member.name == name and member.log_loss > _POOR * least for member in members)
 
 
 def _log_odds(P: np.ndarray, winner: int) -> np.ndarray:

@@ -4,7 +4,7 @@ Every candidate that is one problem (P) is fitted along a warm-started path of `
 those of approximate leave-one-out (one fit and its influences, no refit at all), of folds, or of a held-out part; or
 by a formula of the fit itself (GACV, EGACV, AIC, BIC); or by the covariance penalty of Wang, Shen and Liu, which
 needs probabilities and nothing else. Classifiers that are not one problem (P) are judged by folds, a held-out part or
-the covariance penalty.
+the covariance penalty; pipelines by folds or a held-out part, all their steps learning from the other rows alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin._progress import report
@@ -24,7 +26,7 @@ from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.fitted_score import forget_fit
 from softmargin.estimators._base.parameters import FOLDS, POSITIVE, check_parameters, document
 from softmargin.losses import NoLink
-from softmargin.tuning import FORMULAS, SCORINGS, Judging, PathJudge, RefitJudge, has_influences
+from softmargin.tuning import FORMULAS, SCORINGS, Judging, PathJudge, PipelineJudge, RefitJudge, has_influences
 
 __all__ = ["TunedClassifier"]
 
@@ -53,18 +55,19 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : softmargin classifier
+    estimator : softmargin classifier, or Pipeline that ends in one
         What to tune; its other parameters stay as they are.
     grid : "auto", int, dict or list of dicts
         "auto": 30 values of ``C`` on a range taken from the data; an int: that many. A dict gives values per
         parameter, and may say ``"auto"`` for ``"C"`` and for ``"loss"`` (a set of losses with probabilities); among
         equals the value named first wins, then the smaller ``C``, so name the simpler first. A list of dicts is the
-        union of their candidates.
+        union of their candidates. Parameters of a pipeline's steps are named ``step__parameter``; those of its
+        classifier need no step.
     criterion : {"auto", "alo", "cv", "holdout", "loo", "gkl", "gacv", "egacv", "aic", "bic"}
         How a candidate is judged. "auto" is "alo" for smooth convex losses and "cv" otherwise: where a loss is not
         convex, a row left out can tip the fit into another minimum, which no formula sees. "loo" leaves every row out
         in turn (closed form for the squared loss, refits from warm starts otherwise). "gkl" perturbs the data and
-        estimates the log loss on new data.
+        estimates the log loss on new data. Pipelines know "cv", "holdout" and "loo".
     scoring : {"auto", "loss", "log_loss", "brier", "error", "soft_error"}
         What an honest score costs. "soft_error" is the error rate with a smooth passage across the boundary: it is less
         a matter of luck than the count, compares any two classifiers, and labels flipped at random do not mislead it.
@@ -164,9 +167,15 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Judge every candidate and fit the best one to all rows."""
         self._check_parameters()
         forget_fit(self)
-        probe = clone(self.estimator)
-        data = probe._training_set(X, y, sample_weight)
-        self.classes_ = probe.classes_
+        probe, data = clone(self.estimator), None
+        if isinstance(probe, Pipeline):
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+            check_classification_targets(y)
+            self.classes_ = np.unique(y)
+        else:
+            data = probe._training_set(X, y, sample_weight)
+            self.classes_ = probe.classes_
         candidates = self._candidates(probe)
         families = [family for family, _ in candidates]
         self.criterion_, scoring = self._resolve_criterion(families), self._resolve_scoring(families)
@@ -178,28 +187,42 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             redrawn = len(candidates) > 1 and getattr(judge.template, "n_components", None) is not None
             starts = [None] * len(judged) if redrawn or not judge.solutions else judge.solutions
             for (cost, score, error), start in zip(judged, starts, strict=True):
-                record = {"params": family | {"C": cost}, "score": score, "error": error, "start": start}
+                record = {"params": family | {self._named("C"): cost}, "score": score, "error": error, "start": start}
                 self._records.append(record)
                 if self.verbose:
                     report(f"{record['params']}: {self.criterion_} {score:.6g} (standard error {error:.2g})")
+        self._fit_best(X, y, sample_weight, judge.expansion if len(candidates) == 1 else None)
+        return self
+
+    def _fit_best(self, X: Any, y: Any, sample_weight: Any, expanded: Any) -> None:
         start = self._choose()
         self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_)
-        expanded = judge.expansion if len(candidates) == 1 else None
         if start is None and expanded is None:
-            self.best_estimator_.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
+            given = {} if sample_weight is None else {self._named("sample_weight"): sample_weight}
+            self.best_estimator_.fit(X, y, **given)
         else:
             self.best_estimator_._fit_from(start, expanded, X, y, sample_weight)
-        self.n_features_in_ = self.best_estimator_.n_features_in_
-        if hasattr(self.best_estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.best_estimator_.feature_names_in_
-        return self
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
+
+    def _named(self, parameter: str) -> str:
+        """The name by which the estimator knows a parameter of its classifier."""
+        if isinstance(self.estimator, Pipeline):
+            return f"{self.estimator.steps[-1][0]}__{parameter}"
+        return parameter
+
+    def _template(self, family: dict[str, Any]) -> Any:
+        """The classifier of a family, without the steps before it."""
+        made = clone(self.estimator).set_params(**family)
+        return made[-1] if isinstance(made, Pipeline) else made
 
     def _judge(self, family: dict[str, Any], costs: Any, scoring: str) -> PathJudge | RefitJudge:
         """Who judges the candidates of a family."""
-        template = clone(self.estimator).set_params(**family)
+        template = self._template(family)
         template._check_parameters()
         template.classes_ = self.classes_
-        path = isinstance(template, ExpansionClassifier)
+        path = isinstance(template, ExpansionClassifier) and not isinstance(self.estimator, Pipeline)
         if scoring in ("log_loss", "brier") or self.criterion_ == "gkl":
             _require_probabilities(template)
             own = type(template)._probability is not getattr(ExpansionClassifier, "_probability", None)
@@ -219,6 +242,8 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             tau=self.tau,
             perturbation=self.perturbation,
         )
+        if isinstance(self.estimator, Pipeline):
+            return PipelineJudge(options, clone(self.estimator).set_params(**family), self.classes_, costs)
         return (PathJudge if path else RefitJudge)(options, template, self.classes_, costs)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -248,15 +273,17 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ImportError("TunedClassifier.results_ needs pandas: pip install pandas") from error
         rows = [r["params"] | {self.criterion_: r["score"], "std_error": r["error"]} for r in self._records]
         table = pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=object) for name in rows[0]})
-        numbers = dict.fromkeys(("C", self.criterion_, "std_error"), float)  # None stays None in the others
+        numbers = dict.fromkeys(
+            (self._named("C"), self.criterion_, "std_error"), float
+        )  # None stays None in the others
         return table.astype(numbers).sort_values(self.criterion_, ignore_index=True)
 
     # -- candidates ----------------------------------------------------------------------------------------------
 
     def _candidates(self, probe: Any) -> list[tuple[dict[str, Any], Any]]:
         """The combinations of all parameters but ``C``, and the costs to try with each."""
-        known, grids = probe.get_params(), self._grids()
-        names = list(dict.fromkeys(name for grid in grids for name in grid if name != "C"))
+        known, grids = probe.get_params(), [self._with_full_names(grid, probe) for grid in self._grids()]
+        names = list(dict.fromkeys(name for grid in grids for name in grid if name != self._named("C")))
         for name in names:
             if name not in known:
                 raise ValueError(f"grid names {name!r}, which {type(probe).__name__} does not have.")
@@ -264,11 +291,15 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         found = []
         for grid in grids:
             values = {name: grid.get(name, own[name]) for name in names}
-            if isinstance(values.get("loss"), str) and values["loss"] == "auto":
-                values["loss"] = _AUTO_LOSSES
-            costs = grid.get("C", "auto")
+            if isinstance(values.get(self._named("loss")), str) and values[self._named("loss")] == "auto":
+                values[self._named("loss")] = _AUTO_LOSSES
+            costs = grid.get(self._named("C"), "auto")
             found += [(dict(zip(names, combined, strict=True)), costs) for combined in product(*values.values())]
         return found
+
+    def _with_full_names(self, grid: dict[str, Any], probe: Any) -> dict[str, Any]:
+        own = probe[-1].get_params() if isinstance(probe, Pipeline) else {}
+        return {self._named(name) if name in own else name: values for name, values in grid.items()}
 
     def _grids(self) -> list[dict[str, Any]]:
         if isinstance(self.grid, dict):
@@ -282,7 +313,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if not np.isfinite(best["error"]):
                 raise ValueError(f"rule='one_se' needs a standard error, which criterion={self.criterion_!r} has not.")
             enough = [r for r in self._records if r["score"] <= best["score"] + best["error"]]
-            best = min(enough, key=lambda record: record["params"]["C"])
+            best = min(enough, key=lambda record: record["params"][self._named("C")])
         self.best_params_, self.best_score_ = best["params"], best["score"]
         start = best["start"]
         for record in self._records:
@@ -290,7 +321,11 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return start
 
     def _resolve_criterion(self, families: list[dict[str, Any]]) -> str:
-        templates = [clone(self.estimator).set_params(**family) for family in families]
+        if isinstance(self.estimator, Pipeline):
+            if self.criterion not in ("auto", "cv", "holdout", "loo"):
+                raise ValueError(f"criterion={self.criterion!r} sees no pipeline; use 'cv', 'holdout' or 'loo'.")
+            return "cv" if self.criterion == "auto" else self.criterion
+        templates = [self._template(family) for family in families]
         paths = [t for t in templates if isinstance(t, ExpansionClassifier)]
         known = all(has_influences(t._loss()) for t in paths) and len(paths) == len(templates)
         if self.criterion == "auto":
@@ -305,19 +340,22 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _resolve_scoring(self, families: list[dict[str, Any]]) -> str:
         if self.scoring != "auto":
             return self.scoring
-        templates = [clone(self.estimator).set_params(**family) for family in families]
-        paths = isinstance(self.estimator, ExpansionClassifier)
+        templates = [self._template(family) for family in families]
+        paths = isinstance(templates[0], ExpansionClassifier)
         known = all(hasattr(template, "predict_proba") for template in templates)
         convex = not paths or all(template._loss().convex for template in templates)
+        if isinstance(self.estimator, Pipeline):
+            return "log_loss" if known and convex else "soft_error"
         if paths and (known or convex) and not set().union(*families) - {"l1_ratio", "gamma"}:
             return "loss"
         return "log_loss" if known and convex else "soft_error"
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.estimator, ClassifierBase) or "C" not in self.estimator.get_params():
+        last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
+        if not isinstance(last, ClassifierBase) or "C" not in last.get_params():
             raise ValueError(
-                f"estimator must be a softmargin classifier with a parameter C; got {self.estimator!r}. "
-                "Use GridSearchCV for others."
+                f"estimator must be a softmargin classifier with a parameter C, or a pipeline that ends in one; got "
+                f"{self.estimator!r}. Use GridSearchCV for others."
             )
         check_parameters(self)
 

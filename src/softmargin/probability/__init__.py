@@ -3,7 +3,7 @@
 from softmargin.probability._bracket import Bracket, bracket, zero_level
 from softmargin.probability._composite import RESCALINGS, least_squares_probability, margin_probability
 from softmargin.probability._couple import couple, keep_decision, two_columns
-from softmargin.probability._mixture import mixture_weights
+from softmargin.probability._mixture import mixture_weights, sharpened, sharpness
 from softmargin.probability._quality import (
     CalibrationError,
     brier,
@@ -43,6 +43,8 @@ __all__ = [
     "keep_decision",
     "misclassification",
     "mixture_weights",
+    "sharpened",
+    "sharpness",
     "outward_weights",
     "two_columns",
     "walk_outwards",

@@ -2,7 +2,9 @@
 
 With ``P_k`` the probabilities that judge ``k`` gives to labels it has not seen, the likelihood of the mixture
 ``sum_k w_k P_k`` is concave in the weights, and expectation-maximisation climbs it. A judge that knows nothing of the
-data gets no weight, and judges that err on different rows correct each other.
+data gets no weight, and judges that err on different rows correct each other. A mean of judges is less sure than it
+should be where they agree for different reasons, and so are one-vs-rest scores divided by their sum: ``sharpness`` is
+the exponent ``s`` under which ``P^s``, divided by its sum, makes the same labels most likely. It changes no decision.
 """
 
 from __future__ import annotations
@@ -11,12 +13,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
 
-__all__ = ["mixture_weights"]
+__all__ = ["mixture_weights", "sharpened", "sharpness"]
 
 Array = NDArray[np.floating[Any]]
 
 _MAX_ROUNDS, _SETTLED = 1000, 1e-6
+_STRONGEST = float(np.log(3.0))
 
 
 def mixture_weights(likelihood: Array, weight: Array | None = None) -> Array:
@@ -30,3 +35,20 @@ def mixture_weights(likelihood: Array, weight: Array | None = None) -> Array:
         if np.abs(weights - last).max() <= _SETTLED:
             break
     return weights / weights.sum()
+
+
+def sharpness(P: Array, codes: NDArray[np.intp], weight: Array) -> float:
+    """The exponent of probabilities ``P`` that makes the labels most likely, between a third and three."""
+    log = np.log(np.maximum(P, np.finfo(float).tiny))
+    row, share = np.arange(len(codes)), weight / weight.sum()
+
+    def loss(power: float) -> float:
+        return -float(share @ log_softmax(np.exp(power) * log, axis=1)[row, codes])
+
+    found = minimize_scalar(loss, bounds=(-_STRONGEST, _STRONGEST), method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(found.x)) if loss(found.x) < loss(0.0) else 1.0
+
+
+def sharpened(P: Array, power: float) -> Array:
+    """``P^power`` divided by its sum."""
+    return softmax(power * np.log(np.maximum(P, np.finfo(float).tiny)), axis=1)

@@ -4,7 +4,7 @@ from softmargin.tuning._composite import CRITERIA as COMPOSITE_CRITERIA
 from softmargin.tuning._composite import CountedRows, tune_composite
 from softmargin.tuning._gkl import LabelledRows, Perturbation, gkl_criterion, perturb
 from softmargin.tuning._influence import influence
-from softmargin.tuning._judges import Judging, PathJudge, RefitJudge, has_influences
+from softmargin.tuning._judges import Judging, PathJudge, PipelineJudge, RefitJudge, has_influences
 from softmargin.tuning._left_out_scores import (
     auto_costs,
     fitted_path,
@@ -33,6 +33,7 @@ __all__ = [
     "Judging",
     "LabelledRows",
     "PathJudge",
+    "PipelineJudge",
     "Perturbation",
     "RefitJudge",
     "aic",

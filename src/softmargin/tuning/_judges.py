@@ -3,7 +3,7 @@
 ``PathJudge`` takes classifiers that are one problem (P): a warm-started path, honest scores, no cold refit. It asks the
 classifier for the problem its parameters make of the data and for its solver, and nothing else.
 ``RefitJudge`` takes any other classifier, and those whose probabilities are more than their loss's link, and refits it
-on each fold or perturbed data set.
+on each fold or perturbed data set. ``PipelineJudge`` takes a pipeline, whose steps learn from the rows of a fold alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from softmargin.tuning._left_out_scores import (
 from softmargin.tuning._scoring import proba_costs, row_costs, soft_errors
 from softmargin.tuning.criteria import FORMULAS
 
-__all__ = ["Judging", "PathJudge", "RefitJudge", "has_influences"]
+__all__ = ["Judging", "PathJudge", "PipelineJudge", "RefitJudge", "has_influences"]
 
 _DEFAULT_COSTS = 30
 _REFIT_COSTS = (1e-3, 1e3, 13)
@@ -209,17 +209,19 @@ class RefitJudge(_Judge):
         rows = np.full((len(costs), len(y)), np.nan)
         count = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
         for train, test in self._folds(codes):
+            part, labels = _safe_split(self.template, X, y, train)
             held = _safe_split(self.template, X, y, test, train)[0]
+            classifier, part, held = self._prepared(part, labels, held)
+            given = {} if weight is None else {"sample_weight": count[train]}
             for k, cost in enumerate(costs):
-                fit = self._fit(cost, X, y, weight, train)
+                fit = clone(classifier).set_params(C=cost).fit(part, labels, **given)
                 rows[k, test] = self._row_costs(fit, held, codes[test], count[test])
         rows[:, count == 0] = np.nan
         return costs, *self._summary(rows, count, count)
 
-    def _fit(self, cost: float, X: Any, y: np.ndarray, weight: Any, rows: np.ndarray) -> Any:
-        part, labels = _safe_split(self.template, X, y, rows)
-        given = {} if weight is None else {"sample_weight": np.asarray(weight)[rows]}
-        return clone(self.template).set_params(C=cost).fit(part, labels, **given)
+    def _prepared(self, part: Any, labels: np.ndarray, held: Any) -> tuple[Any, Any, Any]:
+        """The classifier to fit for every cost, and the rows of a fold as it reads them."""
+        return self.template, part, held
 
     def _row_costs(self, fit: Any, X: Any, codes: np.ndarray, count: np.ndarray) -> np.ndarray:
         if self.scoring == "soft_error":
@@ -269,3 +271,13 @@ class RefitJudge(_Judge):
         kernel = self.template._kernel(data) or Kernel("linear")
         K, along = np.asarray(kernel(data.X, data.X), dtype=float), self._bracketing()
         return lambda rows, codes, costs: along(K, codes, rows, costs)
+
+
+class PipelineJudge(RefitJudge):
+    """A pipeline: its steps are fitted to the training rows of each fold once, its classifier for every cost."""
+
+    def _prepared(self, part: Any, labels: np.ndarray, held: Any) -> tuple[Any, Any, Any]:
+        steps, classifier = clone(self.template[:-1]), self.template[-1]
+        if not len(steps):
+            return classifier, part, held
+        return classifier, steps.fit_transform(part, labels), steps.transform(held)

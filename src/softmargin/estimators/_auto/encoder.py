@@ -24,7 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from softmargin.expansions import Column, Table
 
-__all__ = ["ColumnDecision", "SparseEncoder", "SwappedColumn", "TableEncoder", "dates_as_days"]
+__all__ = ["ColumnDecision", "KeptColumns", "SparseEncoder", "SwappedColumn", "TableEncoder", "dates_as_days"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -109,7 +109,12 @@ class TableEncoder:
             self.texts.append((j, words, svd))
 
     def transform(self, table: Table, form: str = "plain") -> Any:
-        """The features of a table: dense "plain", "ranks" or "splines" with texts as topics, or sparse "words"."""
+        """The features of a table: dense "plain", "ranks" or "splines" with texts as topics, or sparse "words".
+
+        "columns" is the table itself without what was dropped, texts as topics: for machines that read names and gaps.
+        """
+        if form == "columns":
+            return self._columns(table)
         numbers, blocks = self._numbers(table), []
         if numbers.shape[1]:
             blocks.append(self._numeric(self._filled(numbers), form))
@@ -119,13 +124,26 @@ class TableEncoder:
                 warnings.simplefilter("ignore", UserWarning)
                 levels = self.onehot.transform(self._categories(table))
             blocks.append(levels if form == "words" else levels.toarray())
-        for j, words, svd in self.texts:
-            terms = words.transform(_strings(table, j))
-            dense = terms.toarray() if svd is None else svd.transform(terms) * np.sqrt(_TOPICS)
-            blocks.append(terms if form == "words" else dense)
+        blocks += self._text_blocks(table, form)
         if form == "words":
             return sparse.csr_array(sparse.hstack([sparse.csr_array(block) for block in blocks]))
         return np.column_stack(blocks) if blocks else np.zeros((len(table), 0))
+
+    def _text_blocks(self, table: Table, form: str) -> list[Any]:
+        blocks = []
+        for j, words, svd in self.texts:
+            terms = words.transform(_strings(table, j))
+            if form != "words":
+                terms = terms.toarray() if svd is None else svd.transform(terms) * np.sqrt(_TOPICS)
+            blocks.append(terms)
+        return blocks
+
+    def _columns(self, table: Table) -> Table:
+        kept = sorted(self._of("number") + self._of("category"))
+        if len(kept) == table.shape[1]:
+            return table
+        topics = self._text_blocks(table, "columns")
+        return KeptColumns(table, kept, np.column_stack(topics) if topics else np.zeros((len(table), 0)))
 
     @property
     def has_text(self) -> bool:
@@ -244,5 +262,27 @@ class SwappedColumn(Table):
         self.kinds, self.shape, self._swapped = table.kinds, (len(others), table.shape[1]), swapped
         self._same, self._others = table[np.full(len(others), row)], table[others]
 
+    matrix = None
+
     def column(self, j: int) -> Column:
         return (self._others if j == self._swapped else self._same).column(j)
+
+
+class KeptColumns(Table):
+    """Some columns of a table, then columns of numbers."""
+
+    matrix = None
+
+    def __init__(self, table: Table, kept: Sequence[int], numbers: Array) -> None:
+        self._table, self._kept, self._further = table, list(kept), numbers
+        self.shape = (len(table), len(self._kept) + numbers.shape[1])
+        self.kinds = [table.kinds[j] for j in self._kept] + [False] * numbers.shape[1]
+
+    def __getitem__(self, rows: NDArray[Any]) -> KeptColumns:
+        return KeptColumns(self._table[rows], self._kept, self._further[rows])
+
+    def column(self, j: int) -> Column:
+        if j < len(self._kept):
+            return self._table.column(self._kept[j])
+        values = np.ascontiguousarray(self._further[:, j - len(self._kept)])
+        return Column(values, np.isnan(values), False)

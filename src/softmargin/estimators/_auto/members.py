@@ -1,9 +1,11 @@
 """The classifiers that AutoClassifier mixes, each judged by probabilities of rows it has not seen.
 
 A logistic machine on some features (:func:`fit_logistic`) is fitted along a path of ``C`` and judged by approximate
-leave-one-out, so choosing ``C`` and knowing the left-out probabilities cost one path of fits. The width of a kernel is
-chosen before that (:func:`choose_width`) by the leave-one-out error of least squares, which one eigendecomposition
-gives for every ``C`` and every class at once. Other classifiers (:func:`fit_folded`) are judged by folds.
+leave-one-out, so choosing ``C`` and knowing the left-out probabilities cost one path of fits. With more functions than
+the rows can pin down, as kernels have, that is a promise too good: their last steps of ``C`` are judged by folds. The
+width of a kernel is chosen before that (:func:`choose_width`) by the leave-one-out error of least squares, which one
+eigendecomposition gives for every ``C`` and every class at once. Other classifiers (:func:`fit_folded`) are judged by
+folds.
 """
 
 from __future__ import annotations
@@ -26,15 +28,26 @@ from softmargin.probability import couple, two_columns
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers import solve
-from softmargin.tuning import auto_costs, influence_scores
+from softmargin.tuning import auto_costs, influence_scores, left_out_scores
 
-__all__ = ["FittedMember", "Labels", "choose_width", "fit_folded", "fit_logistic"]
+__all__ = [
+    "FittedMember",
+    "Judging",
+    "Labels",
+    "LogisticScore",
+    "choose_width",
+    "fit_folded",
+    "fit_logistic",
+    "probability",
+]
 
 Array = NDArray[np.floating[Any]]
 
 _WIDTHS = 2.0 ** np.array([-5.0, -3.5, -2.0, -0.5, 1.0, 2.5])  # gamma in units of one over the mean distance squared
 _RIDGES = np.geomspace(1e-4, 1e2, 7)  # in units of the mean eigenvalue
 _TOL, _FINE_TOL = 1e-4, 1e-12  # probabilities to about four digits; all digits where they cost nothing
+_FEWEST = 60  # rows from which folds judge
+_DOUBTED = 2  # steps of C below the one that approximate leave-one-out likes best, which folds may prefer
 _FEW = 1000  # rows up to which they do
 _MANY = 4000  # rows beyond which parameters are chosen on a sample of so many
 
@@ -73,6 +86,20 @@ class Labels:
         first = [order[self.codes[order] == code][:20] for code in range(self.n_classes)]
         return np.unique(np.concatenate([order[:_MANY], *first]))
 
+    @property
+    def foldable(self) -> bool:
+        """Whether folds would be large enough to judge anything."""
+        return len(self.codes) >= _FEWEST and int(np.bincount(self.codes).min()) >= 2
+
+    def folds(self, most: int) -> NDArray[np.intp]:
+        """The fold of each row, stratified; as many as asked for, or as the rarest class has rows."""
+        count = min(most, int(np.bincount(self.codes).min()))
+        fold = np.empty(len(self.codes), dtype=np.intp)
+        splitter = StratifiedKFold(count, shuffle=True, random_state=self.seed)
+        for k, (_, rows) in enumerate(splitter.split(fold, self.codes)):
+            fold[rows] = k
+        return fold
+
     def take(self, rows: NDArray[np.intp]) -> Labels:
         """The labels of some rows."""
         return replace(self, codes=self.codes[rows], weight=self.weight[rows])
@@ -101,7 +128,7 @@ class LogisticScore:
 
     def __call__(self, X: Any) -> Array:
         f = np.asarray(self.score(X), dtype=np.float64) + self.intercept
-        return _probability(f)
+        return probability(f)
 
 
 @dataclass(frozen=True)
@@ -114,23 +141,36 @@ class ModelScore:
         return self.model.predict_proba(table)
 
 
-def _probability(f: Array) -> Array:
+def probability(f: Array) -> Array:
     parts = Logistic().probability(f)
     return two_columns(parts.ravel(), f.ravel()) if f.shape[1] == 1 else couple(parts, f)
 
 
-def fit_logistic(name: str, form: str, expansion: Expansion, labels: Labels, n_costs: int) -> FittedMember:
-    """Logistic regression on an expansion, one score per class, ``C`` by approximate leave-one-out log loss."""
+@dataclass(frozen=True)
+class Judging:
+    """How many values of ``C`` are tried, and the fold of each row where folds have the last word."""
+
+    n_costs: int
+    folds: NDArray[np.intp] | None = None
+
+
+def fit_logistic(name: str, form: str, expansion: Expansion, labels: Labels, judging: Judging) -> FittedMember:
+    """Logistic regression on an expansion, one score per class, ``C`` by left-out log loss."""
     started = time.perf_counter()
     problems = [Problem(Logistic(), expansion, y, labels.weight, ElasticNet(0.0)) for y in labels.signs]
-    costs = auto_costs(problems[0], n_costs)
+    costs = auto_costs(problems[0], judging.n_costs)
     rows = labels.sample()
     parts = (
         [problem.take(rows, np.ones(len(rows))) for problem in problems] if len(rows) < len(labels.codes) else problems
     )
     judged = _left_out(parts, costs, labels.take(rows))
     best = int(np.argmin([labels.take(rows).log_loss(P) for P in judged]))
-    left_out = judged[best] if parts is problems else _left_out(problems, costs[best : best + 1], labels)[0]
+    if judging.folds is not None:
+        judged = _folded(problems, costs[max(0, best - _DOUBTED) : best + 1], judging.folds)
+        first, best = best - len(judged) + 1, int(np.argmin([labels.log_loss(P) for P in judged]))
+        left_out, best = judged[best], first + best
+    else:
+        left_out = judged[best] if parts is problems else _left_out(problems, costs[best : best + 1], labels)[0]
     found = [_solve(problem.scaled(costs[best]), None) for problem in problems]
     score = LogisticScore(
         expansion.scorer(np.column_stack([solution.coef for solution in found])),
@@ -151,7 +191,14 @@ def _left_out(problems: list[Problem], costs: Array, labels: Labels) -> list[Arr
     """Approximate leave-one-out probabilities at each cost; a row of weight two is left out once."""
     jobs = (delayed(influence_scores)(problem, costs, _solve, labels.weight) for problem in problems)
     scores = Parallel(n_jobs=labels.n_jobs, prefer="threads")(jobs)
-    return [_probability(f) for f in np.stack(scores, axis=-1)]
+    return [probability(f) for f in np.stack(scores, axis=-1)]
+
+
+def _folded(problems: list[Problem], costs: Array, folds: NDArray[np.intp]) -> list[Array]:
+    """Probabilities at each cost by fits to the other folds."""
+    parts = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(int(folds.max()) + 1)]
+    scores = [left_out_scores(problem, costs, _solve, parts) for problem in problems]
+    return [probability(f) for f in np.stack(scores, axis=-1)]
 
 
 def choose_width(X: Any, labels: Labels, kernel: str, n_components: int) -> tuple[float, Expansion]:
@@ -191,17 +238,17 @@ def _least_squares_error(Z: Array, labels: Labels) -> float:
     return min(errors)
 
 
-def fit_folded(name: str, model: Any, table: Table, labels: Labels, n_folds: int) -> FittedMember:
+def fit_folded(name: str, model: Any, table: Table, labels: Labels, folds: NDArray[np.intp]) -> FittedMember:
     """Any classifier of tables, judged by folds and fitted to all rows."""
     started = time.perf_counter()
     left_out = np.zeros((len(labels.codes), labels.n_classes))
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=labels.seed)
-    for train, test in folds.split(np.zeros(len(labels.codes)), labels.codes):
+    for k in range(int(folds.max()) + 1):
+        train, test = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
         part = clone(model).fit(table[train], labels.codes[train], sample_weight=labels.weight[train])
         left_out[np.ix_(test, part.classes_)] = part.predict_proba(table[test])
     left_out = np.maximum(left_out, 1e-12)
     whole = clone(model).fit(table, labels.codes, sample_weight=labels.weight)
     seconds = time.perf_counter() - started
     return FittedMember(
-        name, "table", {}, labels.log_loss(left_out), labels.error(left_out), seconds, ModelScore(whole), left_out
+        name, "columns", {}, labels.log_loss(left_out), labels.error(left_out), seconds, ModelScore(whole), left_out
     )

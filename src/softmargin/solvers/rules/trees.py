@@ -67,10 +67,15 @@ class Tree:
 
 @dataclass
 class BoostedTrees:
-    """The trees of all rounds, in order, and what was measured on the way."""
+    """The trees of all rounds, in order, and what was measured on the way; ``margins`` (channels, rows) are the last.
+
+    Rows of weight zero have no say in the trees, but their margins are told like the others': rows left out are scored
+    at no cost while the trees are grown.
+    """
 
     loss: Loss
     intercept: Array
+    margins: Array
     trees: list[Tree] = field(default_factory=list)
     edges: list[float] = field(default_factory=list)
     risks: list[float] = field(default_factory=list)
@@ -83,15 +88,11 @@ def boost_trees(
 ) -> BoostedTrees:
     """Boost trees for labels ``y`` (channels, rows) in {-1, +1}; ``watch`` sees each round and may end the run."""
     risks = [WeightedRisk(loss, signs, weights) for signs in y]
-    zero = [risk.at(np.zeros(len(weights))) for risk in risks]
-    starts = [leverage(risk, point, np.ones(len(weights))) for risk, point in zip(risks, zero, strict=True)]
-    if not plan.fit_intercept:
-        intercept, points = np.zeros(len(y)), zero
-    else:
-        intercept, points = np.array([one.delta for one in starts]), [one.point for one in starts]
-    model = BoostedTrees(loss, intercept, risks=[_total(risks, points)])
+    intercept = np.array([_constant(risk) for risk in risks]) if plan.fit_intercept else np.zeros(len(y))
+    points = [risk.at(risk.y * start) for risk, start in zip(risks, intercept, strict=True)]
+    model = BoostedTrees(loss, intercept, _margins(points), risks=[_total(risks, points)])
     rng, first_size = np.random.default_rng(plan.seed), _size(risks, points)
-    grower = _Grower(binned, plan)
+    grower = _Grower(binned, plan, np.flatnonzero(weights > 0).astype(np.int32))
     for _ in range(plan.n_rounds):
         if _size(risks, points) <= _DEAD * first_size:
             model.stopped = "all weights vanished"
@@ -106,6 +107,7 @@ def boost_trees(
             model.stopped = "no rule has an edge"
             break
         points = [step.point for step in steps]
+        model.margins = _margins(points)
         model.trees += [step.tree for step in steps]
         model.edges.append(max(step.edge for step in steps))
         model.risks.append(_total(risks, points))
@@ -125,18 +127,18 @@ class _Step:
 
 
 class _Grower:
-    """Grows one tree at a time over the same codes."""
+    """Grows one tree at a time over the same codes, from the rows that have weight."""
 
-    def __init__(self, binned: BinnedTable, plan: TreePlan) -> None:
-        self.binned, self.plan = binned, plan
+    def __init__(self, binned: BinnedTable, plan: TreePlan, rows: NDArray[np.int32]) -> None:
+        self.binned, self.plan, self.rows = binned, plan, rows
 
     def draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The rows and columns of the next tree."""
-        rows: NDArray[np.int32] = np.arange(self.binned.n_rows, dtype=np.int32)
+        rows: NDArray[np.int32] = self.rows
         columns: NDArray[np.int32] = self.binned.asked
         if self.plan.row_fraction < 1:
-            rows = np.flatnonzero(rng.random(len(rows)) < self.plan.row_fraction).astype(np.int32)
-            rows = rows if len(rows) else np.arange(self.binned.n_rows, dtype=np.int32)
+            rows = rows[rng.random(len(rows)) < self.plan.row_fraction]
+            rows = rows if len(rows) else self.rows
         if self.plan.column_fraction < 1 and len(columns) > 1:
             count = max(1, round(self.plan.column_fraction * len(columns)))
             columns = np.sort(rng.choice(columns, size=count, replace=False)).astype(np.int32)
@@ -211,6 +213,17 @@ def leverage_leaves(
         delta = np.where(np.isfinite(there), there, delta)
         point = risk.at(margins + risk.y * delta[leaf])
     return delta, residual
+
+
+def _constant(risk: WeightedRisk) -> float:
+    """The best constant score."""
+    seen = risk.weights > 0
+    part = WeightedRisk(risk.loss, risk.y[seen], risk.weights[seen])
+    return leverage(part, part.at(np.zeros(len(part.y))), np.ones(len(part.y))).delta
+
+
+def _margins(points: list[Evaluation]) -> Array:
+    return np.stack([point.margins for point in points])
 
 
 def _total(risks: list[WeightedRisk], points: list[Evaluation]) -> float:
