@@ -173,7 +173,8 @@ class AutoClassifier(ClassifierBase):
 
     def _judged(self, X: Any, labels: Labels) -> list[FittedMember]:
         """The members, until they are all or time is up."""
-        started, members = time.monotonic(), []
+        started = time.monotonic()
+        members: list[FittedMember] = []
         limit = np.inf if self.time_limit is None else self.time_limit
 
         def late(further: float = 0.0) -> bool:
