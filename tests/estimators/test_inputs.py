@@ -1,6 +1,7 @@
 """Every kind of table and label: the answer of the plain array, a finite one, or an error that says what is wrong."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from scipy import sparse
 
 from estimators.catalogue import CLASSIFIERS, META, binary, make
+from softmargin.paths import weight_path
 
 NAMES = [name for name in CLASSIFIERS if name not in META | {"AutoClassifier"}]  # those pass tables on to these
 KERNELISED = {name for name in NAMES if "kernel" in make(name).get_params(deep=False)}
@@ -129,3 +131,33 @@ def test_a_constant_kernel_machine_has_no_support_and_still_predicts():
         model = CLASSIFIERS["MarginClassifier"](kernel="rbf", l1_ratio=1.0, C=1e-4).fit(rows, y)
         assert len(model.support_) == 0
         assert np.ptp(model.decision_function(rows)) == 0
+
+
+def _in_two_parts(X):
+    """A CSR matrix that stores every entry in two halves, not in order."""
+    half = sparse.csr_array(X / 2)
+    counts = np.diff(half.indptr)
+    data = np.concatenate([np.tile(half.data[a:b][::-1], 2) for a, b in pairwise(half.indptr)])
+    indices = np.concatenate([np.tile(half.indices[a:b][::-1], 2) for a, b in pairwise(half.indptr)])
+    return sparse.csr_array((data, indices, np.r_[0, np.cumsum(2 * counts)]), shape=X.shape)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf", "poly"])
+@pytest.mark.parametrize("name", ["MarginClassifier", "CompositeMarginClassifier", "MulticategorySVC"])
+def test_entries_stored_in_parts_are_added_up_and_the_matrix_given_is_left_alone(name, kernel):
+    X, y = whole()
+    rows = _in_two_parts(X)
+    stored = rows.data.copy(), rows.indices.copy()
+    found = make(name).set_params(kernel=kernel).fit(rows, y).decision_function(rows)
+    expected = make(name).set_params(kernel=kernel).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_array_equal(rows.data, stored[0])
+    np.testing.assert_array_equal(rows.indices, stored[1])
+
+
+def test_a_path_adds_up_entries_stored_in_parts():
+    X, y = whole()
+    rows = _in_two_parts(X)
+    for kernel in (None, "rbf"):
+        found, expected = weight_path(rows, y, kernel=kernel), weight_path(X, y, kernel=kernel)
+        np.testing.assert_allclose(found.decision_function(rows, 0.3), expected.decision_function(X, 0.3), atol=1e-8)

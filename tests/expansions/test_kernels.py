@@ -167,3 +167,14 @@ def test_single_precision_does_not_limit_the_unit_of_the_features(name, unit):
 def test_features_beyond_the_range_of_floats_are_refused_with_the_remedy(unit):
     with pytest.raises(ValueError, match=r"gamma='scale' is out of range for features of size.*StandardScaler"):
         Kernel.resolve("rbf", A * unit, np.arange(9) % 2)
+
+
+def test_a_function_of_ones_own_sees_sparse_rows_as_it_sees_dense_ones():
+    def similarity(a, b):
+        a, b = (np.ravel(row.toarray() if sparse.issparse(row) else row) for row in (a, b))
+        return float(a @ b) + 2 * a[0] * b[0]
+
+    own = Kernel(similarity)
+    rows, others = sparse.csr_array(A), sparse.csr_array(B)
+    np.testing.assert_allclose(own(rows, rows), own(A, A))
+    np.testing.assert_allclose(own(rows, others), own(A, B))

@@ -17,7 +17,7 @@ from softmargin.expansions.chunks import (
     rows_of_dask,
     usable_cores,
 )
-from softmargin.expansions.features import DenseFeatures, Features, LinearScore, SparseFeatures
+from softmargin.expansions.features import DenseFeatures, Features, LinearScore, SparseFeatures, canonical_sparse
 from softmargin.expansions.kernels import Kernel, KernelColumns, KernelScore
 from softmargin.expansions.kernels import available as available_kernels
 from softmargin.expansions.landmarks import NystroemFeatures
@@ -73,6 +73,7 @@ __all__ = [
     "Totals",
     "TreeScore",
     "available_kernels",
+    "canonical_sparse",
     "cover",
     "dialect_of",
     "expand",

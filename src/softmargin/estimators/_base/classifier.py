@@ -31,11 +31,10 @@ from softmargin.estimators._base.training_set import (
     check_class_weight,
     check_weight_range,
     encode_labels,
-    narrow_indices,
     unweighted,
     weigh_classes,
 )
-from softmargin.expansions import Expansion, Kernel
+from softmargin.expansions import Expansion, Kernel, canonical_sparse
 from softmargin.probability import couple, two_columns
 from softmargin.solvers import Solution
 
@@ -239,7 +238,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         """``X`` (and ``y`` if given) as the method wants them; methods that read more than numbers override it."""
         return validate_data(
             self,
-            narrow_indices(X),
+            canonical_sparse(X),
             accept_sparse=self._sparse_formats,
             dtype=[np.float64, np.float32],
             accept_large_sparse=False,

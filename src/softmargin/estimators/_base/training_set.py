@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 
 from softmargin.solvers import Solution
@@ -18,13 +17,11 @@ __all__ = [
     "check_class_weight",
     "check_weight_range",
     "encode_labels",
-    "narrow_indices",
     "unweighted",
     "weigh_classes",
 ]
 
 _MOST_WEIGHT = 1e100  # squares of weights, and sums of them, stay below the largest double 1e308
-_MOST_INDEX = np.iinfo(np.int32).max
 
 
 @dataclass
@@ -128,15 +125,3 @@ def unweighted(probability: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """
     ratio = probability / weights
     return ratio / ratio.sum(axis=1, keepdims=True)
-
-
-def narrow_indices(X: Any) -> Any:
-    """A sparse matrix with 32-bit indices, which the compiled loops read; the values are shared, not copied."""
-    if not sparse.issparse(X) or X.format not in ("csr", "csc") or X.indices.dtype == np.int32 == X.indptr.dtype:
-        return X
-    if max(X.nnz, *X.shape) > _MOST_INDEX:
-        raise ValueError(
-            f"X is sparse with {X.nnz} stored values in shape {X.shape}; at most {_MOST_INDEX} can be indexed. "
-            "Fit a sample of the rows, or fewer columns."
-        )
-    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)

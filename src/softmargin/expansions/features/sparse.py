@@ -13,7 +13,30 @@ from softmargin.expansions.features.base import Features
 from softmargin.expansions.memory import require_square
 from softmargin.expansions.protocol import Array, Rows
 
-__all__ = ["SparseFeatures"]
+__all__ = ["SparseFeatures", "canonical_sparse"]
+
+_MOST_INDEX = np.iinfo(np.int32).max
+
+
+def canonical_sparse(X: Any) -> Any:
+    """A CSR or CSC matrix with each entry stored once, sorted, under 32-bit indices; anything else as it is.
+
+    Squares of the stored values are squares of the entries only then, and the matrix given is never written to:
+    SciPy would tidy it up in place at the first question that needs it.
+    """
+    if not sparse.issparse(X) or X.format not in ("csr", "csc"):
+        return X
+    if max(X.nnz, *X.shape) > _MOST_INDEX:
+        raise ValueError(
+            f"X is sparse with {X.nnz} stored values in shape {X.shape}; at most {_MOST_INDEX} can be indexed. "
+            "Fit a sample of the rows, or fewer columns."
+        )
+    if X.indices.dtype != np.int32 or X.indptr.dtype != np.int32:
+        X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 class SparseFeatures(Features):

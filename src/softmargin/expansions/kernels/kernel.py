@@ -96,7 +96,8 @@ class Kernel:
         if A is B:
             require_square(A.shape[0], A.dtype.itemsize)
         if callable(self.name):
-            return _finite(np.asarray(pairwise_kernels(A, B, metric=self.name)), "the kernel function given")
+            similarities = _of_sparse_rows if sparse.issparse(A) and sparse.issparse(B) else _of_rows
+            return _finite(similarities(self.name, A, B), "the kernel function given")
         wide = self._widened(A)
         K = self.function(wide, wide if A is B else self._widened(B))
         return _finite(K, f"kernel={self.name!r}").astype(np.result_type(A.dtype, B.dtype), copy=False)
@@ -105,6 +106,22 @@ class Kernel:
         """Rows in float64 where their unit, which ``gamma`` undoes, has squares that float32 cannot hold."""
         plain = X.dtype != np.float32 or SINGLE_GAMMA[0] < self.gamma < SINGLE_GAMMA[1]
         return X if plain else X.astype(np.float64)
+
+
+def _of_rows(function: Callable[[Any, Any], Any], A: Any, B: Any) -> Array:
+    return np.asarray(pairwise_kernels(A, B, metric=function))
+
+
+def _of_sparse_rows(function: Callable[[Any, Any], Any], A: Any, B: Any) -> Array:
+    """The same with each sparse row cut out once, not once for every pair."""
+    left = [A[[i]] for i in range(A.shape[0])]
+    if A is not B:
+        right = [B[[j]] for j in range(B.shape[0])]
+        return np.array([[function(a, b) for b in right] for a in left], dtype=np.float64).reshape(len(left), -1)
+    K = np.empty((len(left), len(left)))
+    for i, row in enumerate(left):
+        K[i, : i + 1] = K[: i + 1, i] = [function(row, other) for other in left[: i + 1]]
+    return K
 
 
 def _finite(K: Array, what: str) -> Array:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from softmargin.expansions import canonical_sparse
 from softmargin.paths.exact.pieces import ParametricQP, Piece
 from softmargin.paths.exact.training_rows import TrainingRows
 from softmargin.solvers import Solution
@@ -226,7 +227,7 @@ class Path:
         return float(t)
 
     def _check_rows(self, X: Any) -> Any:
-        X = check_array(X, accept_sparse="csr", dtype=np.float64)
+        X = check_array(canonical_sparse(X), accept_sparse="csr", dtype=np.float64)
         expected = (
             len(self._rows.member) if self._rows.kernel and self._rows.kernel.precomputed else self._rows.X.shape[1]
         )

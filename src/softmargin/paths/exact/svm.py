@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
-from softmargin.expansions import Kernel
+from softmargin.expansions import Kernel, canonical_sparse
 from softmargin.paths.exact.attempts import TraceOptions, trace_path
 from softmargin.paths.exact.flat_ends import flat_ends
 from softmargin.paths.exact.path import EXACT, Path, PosedPath
@@ -287,7 +287,7 @@ def _check_cost(C: float) -> None:
 
 
 def _training_rows(X: Any, y: Any, sample_weight: Any, kernel: Any, **parameters: Any) -> TrainingRows:
-    X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
+    X, y = check_X_y(canonical_sparse(X), y, accept_sparse="csr", dtype=np.float64)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     rows = np.flatnonzero(weight > 0)
     classes, codes = np.unique(y[rows], return_inverse=True)
