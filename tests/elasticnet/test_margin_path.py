@@ -124,3 +124,13 @@ def test_bad_input_is_named(changes, message):
 def test_one_class_is_refused():
     with pytest.raises(ValueError, match="exactly two classes"):
         margin_path(np.ones((4, 2)), np.ones(4))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_named_in_turn_do_not_keep_a_path_from_its_end(seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((22, 19)) < 0.3).astype(float)
+    y = np.arange(22) % 2
+    path = margin_path(X, y, loss="exponential", l1_ratio=1.0, Cs=8, kernel="poly", gamma=1.0, degree=3, coef0=1.0)
+    assert len(path.Cs) == 8
+    assert np.isfinite(path.gaps).all()

@@ -192,7 +192,9 @@ class Continuation:
             first = len(self.found)
             last = min(first + ahead, len(self.Cs))
             candidates = CandidateSet(self.problem, self._candidates(self.Cs[last - 1], violators), self.cost)
-            violators = self._attempt(candidates, first, last)
+            named = self._attempt(candidates, first, last)
+            # columns named in vain stay: two sets that name each other would be tried for ever
+            violators = np.union1d(violators, named) if len(self.found) == first else named
             complete = len(self.found) == last
             ahead = min(2 * ahead, _LONGEST) if complete else max(2, (len(self.found) - first + ahead) // 2)
         return self.found

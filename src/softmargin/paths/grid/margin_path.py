@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_X_y
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
-from softmargin.expansions import Kernel, expand
+from softmargin.expansions import Kernel, canonical_sparse, expand
 from softmargin.losses import Loss, get
 from softmargin.paths.grid.continuation import continuation
 from softmargin.penalties import ElasticNet
@@ -62,6 +62,7 @@ class MarginPath:
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the rows of ``X`` at every C, shape (n_rows, n_Cs)."""
+        X = check_array(canonical_sparse(X), accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32])
         return np.column_stack([self.scorer(b)(X) + a for b, a in zip(self.coefs, self.intercepts, strict=True)])
 
     def at(self, C: float) -> Solution:
@@ -156,7 +157,10 @@ def margin_path(
     >>> int((path.coefs[0] != 0).sum()), bool(path.gaps.max() <= 1e-6)
     (0, True)
     """
-    X, y = check_X_y(X, y, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], accept_large_sparse=False)
+    formats = ("csr", "csc")
+    X, y = check_X_y(
+        canonical_sparse(X), y, accept_sparse=formats, dtype=[np.float64, np.float32], accept_large_sparse=False
+    )
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) != 2:
         raise ValueError(f"margin_path needs exactly two classes in y; got {len(classes)}: {classes[:5].tolist()}.")
