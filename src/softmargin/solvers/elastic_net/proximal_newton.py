@@ -34,7 +34,9 @@ __all__ = ["PROXIMAL_NEWTON", "Iterate"]
 
 Array = NDArray[np.floating[Any]]
 
-_FLOOR = 1e-6  # least curvature, in units of the loss's bound
+_FLOOR = 1e-6  # least curvature, in units of the loss's bound,
+_LEAST = 1e-14  # and after so many full steps in a row: a flat row far out would hold its columns back
+_FULL_STEPS = 10
 _ROUGH = 1e-2  # relative gap at which a relaxation has served its purpose
 _NEARLY = 10  # times the tolerance: gaps worth a sharper look
 _ENOUGH = 0.1  # a working set is left when its violations are this fraction of what sent us there
@@ -53,6 +55,7 @@ class Iterate:
     intercept: float
     scores: Array
     level: float = _FLOOR
+    n_full: int = 0
     history: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -142,13 +145,22 @@ class Iterate:
         if found is None:
             return False
         t, change, term = found
-        self.level = min(30 * self.level, 1.0) if t < 0.2 else max(self.level / (10 if t == 1 else 1), _FLOOR)
+        self._adapt(t)
         self.coef[index] = target.coef if t == 1 else old + t * step
         self.scores = self.scores + t * scores
         self.margins = self.margins + t * dmargins
         self.intercept += t * target.shift
         self.settle(term)
         return change < -noise
+
+    def _adapt(self, length: float) -> None:
+        """Raise the least curvature where steps had to be cut, lower it where they need not."""
+        self.n_full = self.n_full + 1 if length == 1 else 0
+        if length < 0.2:
+            self.level = min(30 * self.level, 1.0)
+        elif length == 1:
+            floor = _FLOOR if self.n_full < _FULL_STEPS else _LEAST
+            self.level = max(self.level / 10, floor)
 
 
 def _accepts(problem: Problem) -> bool:

@@ -52,6 +52,7 @@ _FIRST = 1e-4  # what the first round is expected to gain, in units of the objec
 _TINY = 1e-300
 _EQUAL = 1e-6  # scores that differ by less, beside 1 and the largest, are one score
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
+_INNER = 10  # steps of the inner solver that a round may take on average
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,7 @@ class _Rounds:
         self.value = inner.objective(problem)
         self.many = len(problem.y) > FEW_ROWS
         self.drop, self.accuracy, self.near = _FIRST * abs(self.value), fit.tol, False
+        self.steps_left = _INNER * fit.max_iter
 
     def objective(self) -> float:
         return self.value
@@ -186,7 +188,7 @@ class _Rounds:
         inner, tol, before = self.inner, self.fit.tol, self.inner.margins
         if not (self.near and inner.newton_step(self.problem, self.value)):
             last, self.bound = self.bound, bound_at(self.problem, inner.margins)
-            if is_degenerate(self.bound):
+            if is_degenerate(self.bound) or self.steps_left <= 0:
                 return None
             repeats = last is not None and is_same_bound(self.bound, last)
             if repeats and self.accuracy <= tol:
@@ -194,6 +196,7 @@ class _Rounds:
             share = (_HASTY if self.many else _EXACT) * self.drop / max(abs(self.value), _TINY)
             self.accuracy = tol**2 if repeats else max(tol**2, share)
             found = inner.minimise(self.bound, self.value, self.accuracy, self.fit.max_iter, self.fit.verbose)
+            self.steps_left -= found.n_iter
             if found.status == "unbounded":
                 return None
         value = inner.objective(self.problem)
