@@ -11,8 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reference import box_qp as reference
+from softmargin.expansions import DenseFeatures
 from softmargin.solvers import BoxQP, GramRows
 from softmargin.solvers import solve_box_qp as solve_rows
+from softmargin.solvers.svm.interior_point import interior_point
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BRACKETING = json.loads((GOLDEN / "bracketing.json").read_text())
@@ -156,3 +158,22 @@ def test_impossible_boxes_are_named():
         solve_box_qp(np.eye(2), np.ones(2), np.ones(2), 2 * np.ones(2))
     with pytest.raises(ValueError, match="square"):
         solve_box_qp(np.ones((2, 3)), np.ones(2), np.zeros(2), np.ones(2))
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_a_row_of_huge_norm_keeps_the_small_multiplier_it_needs(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(2, size=(25, 257))
+    X[3] *= 1e8
+    X[[7, 11]] = X[3]
+    y = np.where(rng.random(25) < 0.5, 1.0, -1.0)
+    found = solve_box_qp(X @ X.T, y, np.where(y > 0, 0.0, -1.0), np.where(y > 0, 1.0, 0.0), tol=1e-3)
+    assert found.violation <= 1e-2
+
+
+def test_an_interior_point_of_features_that_are_all_zero_ends():
+    y = np.where(np.arange(12) % 3 == 0, 1.0, -1.0)
+    box = BoxQP(y, np.where(y > 0, 0.0, -1.0), np.where(y > 0, 1.0, 0.0))
+    found = interior_point(DenseFeatures(np.zeros((12, 2))), box, w0=np.zeros(2), tol=1e-8)
+    np.testing.assert_array_equal(found.w, 0.0)
+    assert abs(found.intercept + 1) < 1e-6

@@ -167,3 +167,14 @@ def test_passes_scikit_learns_checks(params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         check_estimator(ProbabilisticSVC(**params))
+
+
+def test_the_certificate_holds_where_costs_are_too_large_to_add_up():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(25, 2)), np.arange(25) % 2
+    model = ProbabilisticSVC(max_iter=3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model.fit(X, y, sample_weight=np.full(25, 1e99))
+    assert model.solution_.gap <= model.tol or any(w.category is ConvergenceWarning for w in caught)
+    assert not model.solution_.converged or model.solution_.gap <= model.tol

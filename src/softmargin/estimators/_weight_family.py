@@ -83,7 +83,7 @@ class GridFamily(WeightFamily):
             self.n_iter += found.n_iter
             self.converged = self.converged and found.converged
             if j == self._half:
-                self.plain = _plain(found, column, objective)
+                self.plain = _plain(found, column, objective, tol)
         self.scorer: Any = expansion.scorer(coef)
         self._support = expansion.support(coef)
         self.training = bracket(scores[:, self._on_grid])
@@ -183,15 +183,18 @@ class PathFamily(WeightFamily):
         return {"weights_": self.knots, "path_": self.path}
 
 
-def _plain(found: BoxSolution, coef: np.ndarray, objective: float) -> Solution:
+def _plain(found: BoxSolution, coef: np.ndarray, objective: float, tol: float) -> Solution:
+    """The fit at 1/2. ``tol`` bounds the violation, the coarser measure where costs are too large to be summed up."""
+    by_value = found.gap <= tol
     return Solution(
         coef,
         found.intercept,
         found.u,
         objective,
-        found.gap,
+        found.gap if by_value else found.violation,
         max(1, found.n_iter),
         found.converged,
+        "duality gap" if by_value else "KKT violation",
         history=[objective],
         intercept_interval=found.interval,
     )

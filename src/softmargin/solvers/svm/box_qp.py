@@ -47,6 +47,7 @@ FREE_WORK = 1e10  # fewer where their factors would take more multiplications th
 FINEST = 1e-10  # the violation at which refinement ends
 FEW_ROUNDS = 20  # working sets that refinement may always take
 SNAP = 1e-9
+SPOILT = 10  # times the violation reached: where multipliers of huge rows were put on bounds they only came near to
 _TINY = float(np.finfo(np.float64).tiny)
 STEPS_PER_ROUND = 100_000
 STEPS_COUNTED = 2_000  # pair steps that count as another working set
@@ -160,12 +161,16 @@ def finish_box_qp(
     target, violation = tol, np.inf
     allowance = max_iter
     while True:
+        kept, reached = point.u.copy(), np.inf if point.G is None else _violation(box, point)
         snap(point.u, box.lo, box.hi, SNAP)
         if point.G is None or polish:  # what many updates have added up is not accurate enough to refine
             point.G = _gradient(rows, point.u, box.q)
         if polish:
             _solve_free_points(rows, box, point)
         best, violation = violation, _violation(box, point)
+        if violation > SPOILT * max(reached, tol):
+            point.u[:], point.G = kept, _gradient(rows, kept, box.q)
+            break
         if violation <= tol and allowance == max_iter:
             allowance = min(max_iter, 2 * point.n_iter + FEW_ROUNDS)
         done = violation <= finest or target <= 1e-12 or (violation <= tol and violation > best / 2)

@@ -22,6 +22,7 @@ __all__ = ["InteriorPoint", "interior_point"]
 
 Array = NDArray[np.floating[Any]]
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
+_TINY = 1e-300  # features that are all zero have weights of no size
 
 
 class InteriorPoint(NamedTuple):
@@ -69,7 +70,7 @@ def interior_point(
             excess = float(u.sum() - total) if intercept else 0.0
         slack = scores + b - q - s + t
         mu = float(a @ s + c @ t) / n_bounds
-        apart = max(_size(mismatch) - noise, 0.0) / max(_size(w), noise)
+        apart = max(_size(mismatch) - noise, 0.0) / max(_size(w), noise, _TINY)
         error = max(mu / width, _size(slack), apart, abs(excess) / (width * len(u)))
         if error <= tol:
             if not measured:
