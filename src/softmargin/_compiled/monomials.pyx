@@ -2,12 +2,14 @@
 
 ``best_pair`` (exhaustive, two literals): the joint histogram of two features holds the signed weight of every pair of
 bins. Adding its rows up literal by literal of the first feature leaves a histogram of the second, which is read like
-any other: O(n) per pair of features for the sums, independent of how many literals there are.
+any other: O(n) per pair of features for the sums, independent of how many literals there are. From ``<= c`` and
+``> c`` to the next code one row of the joint histogram joins or leaves.
 
 ``best_monomial`` (branch and bound, any length): depth first over literals in increasing order. If ``P`` and ``N`` are
 the sums of the positive and of the absolute negative ``g`` over the rows still covered, every refinement has
 ``|E| <= max(|2 P - G|, |2 N + G|)`` (summed over channels), so a branch that cannot beat the best edge known is cut.
 A histogram split by the sign of ``g`` gives both the score and the bound of every child for one pass over the rows.
+Both serve signals: between pairs of features, and every few branches.
 
 Literals are numbered (feature, op, code) with op 0 ``<=``, 1 ``>``, 2 ``==``, 3 ``!=``, 4 missing; a monomial is a
 row of such triples, -1 where unused. Equal scores (see ``rules``) keep the monomial found first in this order.
@@ -20,6 +22,19 @@ from libc.string cimport memcpy, memset
 from softmargin._compiled.rules cimport Choice, Criterion, Feature, int64, read_feature, score_of
 
 __all__ = ["best_monomial", "best_pair"]
+
+cdef extern from "Python.h":
+    int check_signals "PyErr_CheckSignals"()
+
+cdef enum:
+    NO_MEMORY = 1
+    INTERRUPTED = 2
+    BRANCHES = 64   # between two looks at the signals
+
+
+cdef int _raise_pending() except -1:
+    """Let the error that a signal handler has set take its course."""
+    return -1
 
 
 cdef Feature _feature(const int32_t[:, ::1] features, int j) noexcept nogil:
@@ -60,7 +75,7 @@ def best_pair(const uint8_t[:, ::1] codes, const int32_t[::1] rows, const double
               double scale, int first, int last, int32_t[:, ::1] best):
     """The best two literals, the first of them on the features ``first`` to ``last``; returns the score, -1 if none."""
     cdef Py_ssize_t n = g.shape[0]
-    cdef int K = <int>g.shape[1], a, b, width_a, width_b, d = <int>features.shape[0], op, code, shape, value
+    cdef int K = <int>g.shape[1], a, b, width_a, width_b, d = <int>features.shape[0], op, code, shape, failed = 0
     cdef int64 score = -1
     cdef Feature fa, fb
     cdef Criterion rule
@@ -84,20 +99,19 @@ def best_pair(const uint8_t[:, ::1] codes, const int32_t[::1] rows, const double
         for a in range(first, last):
             width_a = offsets[a + 1] - offsets[a]
             fa = _feature(features, a)
-            for b in range(a, d if width_a > 0 else a):
+            for b in range(a, d if width_a > 0 and failed == 0 else a):
                 width_b = offsets[b + 1] - offsets[b]
-                if width_b == 0:
+                if width_b == 0 or failed:
                     continue
+                with gil:
+                    failed = INTERRUPTED if check_signals() else 0
                 fb = _feature(features, b)
                 _joint(&codes[a, 0], &codes[b, 0], row, &g[0, 0], n, K, width_a, width_b, joint)
                 for op in range(5):
                     for code in range(width_a):
+                        _next_sums(&fa, op, code, width_a, joint, width_b * K, line)
                         if not _has_literal(&fa, op, code):
                             continue
-                        memset(line, 0, width_b * K * sizeof(double))
-                        for value in range(width_a):
-                            if _accepts(&fa, op, code, value):
-                                _add(line, joint + value * width_b * K, width_b * K)
                         read_feature(line, &fb, &rule, choice, line + 256 * K)
                         for shape in range(3):
                             if choice[shape].score > score:
@@ -110,13 +124,34 @@ def best_pair(const uint8_t[:, ::1] codes, const int32_t[::1] rows, const double
                                 best[1, 2] = choice[shape].code
     free(joint)
     free(line)
+    if failed:
+        _raise_pending()
     return score
 
 
-cdef inline void _add(double *total, const double *part, int length) noexcept nogil:
+cdef void _next_sums(const Feature *f, int op, int code, int width, const double *rows, int length,
+                     double *sums) noexcept nogil:
+    """Sums of the rows (of ``length`` numbers, one per value) the literal keeps, from those of the code before."""
+    cdef int value
+    if f.categorical or op > 1:
+        memset(sums, 0, length * sizeof(double))
+        for value in range(width if _has_literal(f, op, code) else 0):
+            if _accepts(f, op, code, value):
+                _add(sums, rows + value * length, length, 1.0)
+        return
+    if code == 0:
+        memset(sums, 0, length * sizeof(double))
+        for value in range(1, width if op == 1 else 1):
+            if value != f.missing:
+                _add(sums, rows + value * length, length, 1.0)
+    if code != f.missing and (op == 0 or code > 0):
+        _add(sums, rows + code * length, length, 1.0 if op == 0 else -1.0)
+
+
+cdef inline void _add(double *total, const double *part, int length, double sign) noexcept nogil:
     cdef int i
     for i in range(length):
-        total[i] += part[i]
+        total[i] += sign * part[i]
 
 
 cdef void _joint(const uint8_t *a, const uint8_t *b, const int32_t *rows, const double *g, Py_ssize_t n, int K,
@@ -184,6 +219,8 @@ def best_monomial(const uint8_t[:, ::1] codes, const double[:, ::1] g, const int
         failed = _grow(&tree, features, rows, n, 0, 0, 0)
     free(rows)
     free(tree.path)
+    if failed == INTERRUPTED:
+        _raise_pending()
     if failed:
         raise MemoryError
     return tree.best_score, tree.n_nodes
@@ -201,20 +238,25 @@ cdef int _grow(Tree *tree, const int32_t[:, ::1] features, const int32_t *rows, 
     cdef double *sums = <double *>malloc(3 * K * sizeof(double))
     cdef bint last = depth + 1 == tree.max_literals
     if inside == NULL or hist == NULL or sums == NULL:
-        failed = 1
+        failed = NO_MEMORY
     tree.n_nodes += 1
+    if tree.n_nodes % BRANCHES == 0 and failed == 0:
+        with gil:
+            failed = INTERRUPTED if check_signals() else 0
     for j in range(first, tree.n_features if failed == 0 else first):
         width = tree.offsets[j + 1] - tree.offsets[j]
-        if width == 0:
+        if width == 0 or failed:
             continue
         f = _feature(features, j)
         _signed_histogram(tree.codes + j * tree.stride, rows, n, tree.g, K, width, hist)
         for op in range(first_op if j == first and depth > 0 else 0, 5):
             for code in range(width):
+                _next_sums(&f, op, code, width, hist, 2 * K, sums)
                 if not _has_literal(&f, op, code) or (j == first and depth > 0 and op == first_op and
                                                       (op != 3 or code <= tree.path[3 * depth - 1])):
                     continue    # two literals of one shape on one feature say no more than one, except !=
-                _collect(&f, op, code, width, K, hist, sums)
+                for k in range(K):
+                    sums[2 * K + k] = sums[2 * k] - sums[2 * k + 1]
                 tree.path[3 * depth] = j
                 tree.path[3 * depth + 1] = op
                 tree.path[3 * depth + 2] = code
@@ -247,24 +289,11 @@ cdef void _signed_histogram(const uint8_t *codes, const int32_t *rows, Py_ssize_
             hist[2 * (codes[rows[i]] * K + k) + (v < 0)] += fabs(v)
 
 
-cdef void _collect(const Feature *f, int op, int code, int width, int K, const double *hist, double *sums) noexcept nogil:
-    """Positive, negative and net weight of the rows the literal keeps, per channel."""
-    cdef int k, value
-    memset(sums, 0, 3 * K * sizeof(double))
-    for value in range(width):
-        if _accepts(f, op, code, value):
-            for k in range(K):
-                sums[k] += hist[2 * (value * K + k)]
-                sums[K + k] += hist[2 * (value * K + k) + 1]
-    for k in range(K):
-        sums[2 * K + k] = sums[k] - sums[K + k]
-
-
 cdef int64 _bound(const Criterion *rule, const double *sums) noexcept nogil:
-    cdef int k, K = rule.width
+    cdef int k
     cdef double edge = 0
     for k in range(rule.channels):
-        edge += fmax(fabs(2 * sums[k] - rule.total[k]), fabs(2 * sums[K + k] + rule.total[k]))
+        edge += fmax(fabs(2 * sums[2 * k] - rule.total[k]), fabs(2 * sums[2 * k + 1] + rule.total[k]))
     return llrint(edge * rule.scale)
 
 
