@@ -103,6 +103,8 @@ class Case:
             params["effort"] = "fast"
         if "n_jobs" in model.get_params(deep=False):
             params["n_jobs"] = 1
+        if params.get("search") in ("exact", "exhaustive"):
+            params["n_rules"] = min(params.get("n_rules", 2), 2)  # the price of one is that of all pairs of literals
         return model.set_params(**params), params
 
     def _inner(self, rng: Rng, name: str) -> Any:

@@ -19,10 +19,11 @@ from .data import Data
 from .faults import Fault
 from .oracles import solutions_of
 
-__all__ = ["LARGEST", "BinaryProblem", "better", "check_binary_certificate", "feature_rows", "gram", "spectral"]
+__all__ = ["HUGE", "LARGEST", "BinaryProblem", "better", "check_binary_certificate", "feature_rows", "gram", "spectral"]
 
 _SLACK = 1e-6
 _SLOPE_SLACK = 1e-4  # of certificates that bound the slope, not the value
+HUGE = 1e8  # similarities whose products leave the second route no digits to judge by
 LARGEST = 400  # rows and columns beyond which the second route costs more than it tells
 
 
@@ -123,7 +124,7 @@ def feature_rows(model: Any, own: dict[str, Any], data: Data) -> Features | None
     if own.get("kernel") is None:
         return X, weight, rows, lambda j: np.asarray(model.coef_, dtype=float)[j]
     K = gram(model, X)
-    if K is None or own.get("l1_ratio", 0.0) != 0.0:
+    if K is None or own.get("l1_ratio", 0.0) != 0.0 or np.abs(K).max() > HUGE:
         return None
     Z = spectral(K)
     return Z, weight, rows, lambda j: _kernel_coefficients(model, j, Z, rows)

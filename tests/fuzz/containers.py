@@ -10,7 +10,7 @@ from scipy import sparse
 
 from .data import Data, Rng
 
-__all__ = ["dress", "dress_labels", "dress_rows", "dress_weight"]
+__all__ = ["dress", "dress_labels", "dress_rows", "dress_weight", "messy_csr"]
 
 
 def _frame(rng: Rng, data: Data) -> Any:
@@ -42,7 +42,7 @@ def _read_only(rng: Rng, data: Data) -> Any:
     return X
 
 
-def _messy_csr(rng: Rng, data: Data) -> Any:
+def messy_csr(rng: Rng, data: Data) -> Any:
     """Explicit zeros, unsorted indices and entries in two parts."""
     X = sparse.coo_array(data.dense)
     rows, columns = X.coords
@@ -81,7 +81,7 @@ SPARSE: dict[str, tuple[Dress, float]] = {
     "csc": (lambda rng, data: sparse.csc_array(data.dense), 1),
     "csr_matrix": (lambda rng, data: sparse.csr_matrix(data.dense), 1),
     "coo": (lambda rng, data: sparse.coo_array(data.dense), 0.5),
-    "messy csr": (_messy_csr, 1),
+    "messy csr": (messy_csr, 1),
     "csr of int64 indices": (_wide_index, 0.5),
 }
 CAST = {"float32": np.float32, "float16": np.float16, "int64": np.int64, "bool": np.bool_, "int8": np.int8}
@@ -105,9 +105,10 @@ def dress_rows(rng: Rng, data: Data) -> None:
         data.dense, data.X = X.astype(np.float64), X
         data.note(name, "tame" if name in ("float32", "float16") else "awkward")
     elif draw < 0.3:
-        data.dense[rng.random(data.dense.shape) < rng.uniform(0, 0.9)] = 0.0
+        empty = rng.random(data.dense.shape) < rng.uniform(0, 0.9)
         if rng.random() < 0.3:
-            data.dense[: max(1, len(data.codes) // 4)] = 0.0
+            empty[: max(1, len(data.codes) // 4)] = True
+        data.dense[empty & np.isfinite(data.dense)] = 0.0
         name, make = _pick(rng, SPARSE)
         data.X = make(rng, data)
         data.note(name, "awkward")

@@ -228,6 +228,7 @@ def draw_data(rng: Rng, *, trouble: float = 0.55, large: bool = True, k: int | N
         data.note("p >= n", "awkward")
     if rng.random() < trouble:
         share = np.array([weight for _, weight in TROUBLES])
-        for i in rng.choice(len(TROUBLES), size=rng.choice([1, 1, 2]), replace=False, p=share / share.sum()):
+        chosen = rng.choice(len(TROUBLES), size=rng.choice([1, 1, 2]), replace=False, p=share / share.sum())
+        for i in sorted(chosen):  # what is not finite comes last, so that nothing writes over it
             TROUBLES[i][0](rng, data)
     return data

@@ -10,7 +10,7 @@ import numpy as np
 import softmargin
 from softmargin import datasets, losses, paths
 
-from .certificate import BinaryProblem, better, gram, spectral
+from .certificate import HUGE, BinaryProblem, better, gram, spectral
 from .data import Data, Rng, draw_data
 from .faults import Fault, judged
 from .parameters import CONVEX
@@ -86,6 +86,8 @@ def _check_point(name: str, C: float, t: float, data: Data, options: _Options, s
     else:
         loss = losses.BalancedHinge(balance=t)
     K = None if options.kernel is None else gram(options, data.dense[rows])
+    if K is not None and np.abs(K).max() > HUGE:
+        return
     Z = data.dense[rows] if K is None else spectral(K)
     beta = solution.coef if K is None else Z.T @ solution.coef[rows]
     problem = BinaryProblem(loss, Z, y, w, 1.0, 0.0, True, False)

@@ -57,7 +57,9 @@ def own_kernel(a: Any, b: Any) -> float:
     """A similarity of two rows, positive definite and bounded."""
     a, b = (row.toarray() if hasattr(row, "toarray") else row for row in (a, b))
     a, b = np.ravel(np.asarray(a, dtype=float)), np.ravel(np.asarray(b, dtype=float))
-    return float((1 + a @ b) / np.sqrt((1 + a @ a) * (1 + b @ b)))
+    size = max(1.0, float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)))
+    a, b, one = a / size, b / size, size**-2
+    return float((one + a @ b) / (np.sqrt(one + a @ a) * np.sqrt(one + b @ b)))
 
 
 VALID: dict[str, Draw] = {
@@ -173,7 +175,7 @@ INVALID: dict[str, tuple[Any, ...]] = {
     "search": _NAME,
     "beam": (0, 1, -1, "x", None),
     "max_bins": (0, 1, 1000, "x", None),
-    "learning_rate": (0.0, -1.0, np.nan, "x", None),
+    "learning_rate": (0.0, -1.0, np.nan, "x"),
     "smoothing": (-1.0, np.nan, "x", None),
     "l1": (-1.0, np.nan, "x", None),
     "validation_fraction": (-0.1, 0.0, 1.0, "x"),

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from .containers import messy_csr
 from .data import Data, Rng
 from .faults import Fault, Refusal, judged
 from .oracles import near, scores_of
@@ -97,8 +98,9 @@ def sparse_is_dense(rng: Rng, model: Any, data: Data) -> None:
     if not get_tags(model).input_tags.sparse or callable(model.get_params(deep=False).get("kernel")):
         return
     X = np.where(rng.random(data.dense.shape) < 0.5, 0.0, data.dense)
-    kind = (sparse.csr_array, sparse.csc_array)[rng.integers(2)]
-    _pair(model, (X, data.codes, data.times), (kind(X), data.codes, data.times), X, "sparse differs from dense")
+    forms = (sparse.csr_array(X), sparse.csc_array(X), messy_csr(rng, Data(X, data.codes)))
+    rows = forms[rng.integers(3)]
+    _pair(model, (X, data.codes, data.times), (rows, data.codes, data.times), X, "sparse differs from dense")
 
 
 def linear_kernel_is_features(rng: Rng, model: Any, data: Data) -> None:

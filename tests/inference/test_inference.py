@@ -143,3 +143,12 @@ def test_losses_without_a_link_have_no_probability_interval():
     inference = Inference(MarginClassifier(loss="hinge", C=10.0).fit(X, y), X, y)
     with pytest.raises(NoLink, match="link"):
         inference.probability_interval(X)
+
+
+def test_features_collinear_beyond_rounding_are_refused_by_name():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(36, 3))
+    X[:, 2] = 3.5  # a second intercept
+    y = np.arange(36) % 2
+    with pytest.raises(ValueError, match=r"collinear|not positive definite"):
+        Inference(MarginClassifier(loss="least_squares", C=1e16).fit(X, y), X, y)

@@ -212,6 +212,10 @@ def _sandwich_of(estimator: Any, rows: _Rows) -> tuple[Array, float]:
             "covariance; use method='bootstrap'."
         ) from error
     left = fit.n - fit.df
+    if not np.all(np.diag(core) >= 0):
+        raise ValueError(
+            "the features are collinear beyond the accuracy of a covariance; drop those that repeat others, or lower C."
+        )
     if left < 1:
         raise ValueError(
             f"the fit spends {fit.df:.1f} degrees of freedom on {fit.n:g} rows and leaves none to judge it by; "
