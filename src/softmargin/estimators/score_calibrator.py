@@ -194,7 +194,7 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not hasattr(self.estimator, "decision_function"):
             raise ValueError(f"estimator must have decision_function; {type(self.estimator).__name__} has none.")
         params = weight_parameters(self.estimator, weight)
-        cv = self._splitter(np.bincount(codes).min(), y)
+        cv = self._splitter(np.bincount(codes).min(), y, weight)
         self.estimator_ = clone(self.estimator).fit(X, y, **params)
         self._note_features()
         scores = cross_val_predict(
@@ -209,7 +209,8 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             elif name in vars(self):
                 delattr(self, name)
 
-    def _splitter(self, smallest: int, y: np.ndarray) -> Any:
+    def _splitter(self, smallest: int, y: np.ndarray, weight: np.ndarray | None) -> Any:
+        """Folds with every class in each: rows of no weight are scored with the first, and help to fit none."""
         if not isinstance(self.cv, int):
             return check_cv(self.cv, y, classifier=True)
         if smallest < 2:
@@ -217,7 +218,12 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "a class has one sample only, so scores cannot be cross-validated; "
                 "fit the classifier yourself and pass cv='prefit'."
             )
-        return check_cv(min(self.cv, int(smallest)), y, classifier=True)
+        folds = check_cv(min(self.cv, int(smallest)), y, classifier=True)
+        if weight is None or np.all(weight > 0):
+            return folds
+        seen, unseen = np.flatnonzero(weight > 0), np.flatnonzero(weight == 0)
+        splits = [(seen[train], seen[test]) for train, test in folds.split(np.zeros((len(seen), 1)), y[seen])]
+        return [(splits[0][0], np.concatenate([splits[0][1], unseen])), *splits[1:]]
 
     def _check_scores(self, scores: np.ndarray) -> None:
         if not np.all(np.isfinite(scores)):

@@ -91,6 +91,11 @@ class KernelInfluence:
     """The matrix ``A`` of one fit, factored: its influences, and the fit itself where the loss is squared."""
 
     def __init__(self, K: Array, curvature: Array, ridge: float, fit_intercept: bool) -> None:
+        if ridge == 0:
+            raise ValueError(
+                "the influence of a row on a kernel fit is known where the penalty has a ridge (l1_ratio below 1); "
+                "use criterion='cv'."
+            )
         self.K, self.curvature, self.ridge, self.fit_intercept = K, curvature, ridge, fit_intercept
         self.active = np.flatnonzero(curvature > 0)
         self.root = np.sqrt(curvature[self.active])

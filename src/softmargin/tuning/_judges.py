@@ -131,7 +131,8 @@ class _Judge:
         seen = np.isfinite(rows[0])
         rows, share = rows[:, seen], weight[seen] / weight[seen].sum()
         mean = rows @ share
-        return mean, np.sqrt(np.square(rows - mean[:, None]) @ (np.square(share) / count[seen]))
+        with np.errstate(over="ignore"):  # weights of 1e-100 count as next to no rows: nothing is known
+            return mean, np.sqrt(np.square(rows - mean[:, None]) @ (np.square(share) / count[seen]))
 
 
 class PathJudge(_Judge):
