@@ -53,7 +53,11 @@ class DataTerm:
         """``w phi'(u) + t``."""
         slope = np.empty(len(self._margins))
         for part in self._chunks():
-            np.multiply(self._problem.weights[part], self._problem.loss.slope(self._margins[part]), out=slope[part])
+            np.multiply(
+                self._problem.weights[part],
+                self._problem.loss.of_rows(part).slope(self._margins[part]),
+                out=slope[part],
+            )
         return self._tilted(slope)
 
     @cached_property
@@ -61,7 +65,7 @@ class DataTerm:
         """``w phi''(u)``."""
         cost, slope, curvature = self._problem.constant, np.empty(len(self._margins)), np.empty(len(self._margins))
         for part in self._chunks():
-            value, d1, d2 = self._problem.loss.evaluate(self._margins[part])
+            value, d1, d2 = self._problem.loss.of_rows(part).evaluate(self._margins[part])
             weights = self._problem.weights[part]
             cost += float(weights @ value)
             np.multiply(weights, d1, out=slope[part])
@@ -133,7 +137,8 @@ class Problem:
     constant: float = 0.0
 
     def __post_init__(self) -> None:
-        ensure_sound(self.loss)
+        for part in self.loss.parts:
+            ensure_sound(part)
 
     def margins(self, coef: Array, intercept: float) -> Array:
         """``u`` at the given point."""
@@ -187,6 +192,7 @@ class Problem:
         """The problem on some of the rows, each standing for ``times`` rows of its kind."""
         return replace(
             self,
+            loss=self.loss.of_rows(rows),
             expansion=self.expansion.take(rows),
             y=self.y[rows],
             weights=self.weights[rows] * times,

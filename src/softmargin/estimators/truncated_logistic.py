@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from scipy.special import expit
 
 from softmargin.estimators._base.constraints import Constraint, number, one_of
@@ -18,7 +19,7 @@ from softmargin.estimators._base.fitted_score import FittedScore
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._base.trust import robust_engine
 from softmargin.expansions import Expansion
-from softmargin.losses import Logistic, NoLink, TruncatedLogistic
+from softmargin.losses import CappedByRow, Logistic, NoLink, TruncatedLogistic
 from softmargin.probability import (
     bracket,
     couple,
@@ -35,6 +36,16 @@ __all__ = ["TruncatedLogisticRegression"]
 _LOG_2 = math.log(2)
 _LEAST = 2 * _LOG_2
 _BRACKETS = 20  # scheme 3 fits the class weights 1/20, .., 19/20
+
+
+def _hat_diagonal(X: Any) -> np.ndarray:
+    """The leverages of the rows in least squares with an intercept."""
+    if sparse.issparse(X):
+        raise ValueError("leverage='hat' needs dense features; give an array of factors for sparse ones.")
+    centred = np.asarray(X, dtype=np.float64) - np.mean(X, axis=0)
+    U, size, _ = np.linalg.svd(centred, full_matrices=False)
+    kept = size > max(size.max(initial=0.0), 1e-300) * max(X.shape) * np.finfo(float).eps
+    return np.minimum(1 / len(centred) + np.square(U[:, kept]).sum(axis=1), 1.0)
 
 
 class _WeightedFits:
@@ -76,6 +87,10 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         the training rows are kept, not copied, so do not change them in place. None fits the classifier alone, without
         ``predict_proba``. The label is always the sign of the score; a probability on the other side of 1/2 is moved to
         1/2.
+    leverage : None, "hat" or array-like of shape (n_samples,), default=None
+        Pregibon's factor ``h(x)`` in (0, 1]: the cap of row i becomes ``h_i * level``, at least log 2, so that rows
+        with leverage are given up sooner. "hat" is ``1 - `` the diagonal of the hat matrix of the features. Needs
+        ``scheme=3`` or None.
     init : {"base", "zero"}, default="base"
         Where the fit starts: plain logistic regression, or the zero score.
     tol : float, default=1e-4
@@ -111,6 +126,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     t = -log(expit(s)), the level of truncation       ``level``
     class weights (1 - pi, pi)                        ``2 (1 - pi)``, ``2 pi``: ``C`` is half the thesis's
     schemes I, II, III for probabilities              ``scheme=1``, ``2``, ``3``
+    h(x) of (2.2), with ``rho(v) = min(v, t)``        ``leverage``
     ================================================  ====================================================
 
     References
@@ -135,6 +151,8 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     _constraints: ClassVar[dict[str, Constraint]] = {
         "level": number("a number of at least log 2 = 0.693 (inf caps nothing)", lambda value: value >= _LOG_2),
         "scheme": one_of(1, 2, 3, None),
+        "leverage": one_of(None, "hat")
+        | Constraint("an array of numbers in (0, 1]", lambda value: not isinstance(value, str) and np.ndim(value) == 1),
     }
 
     def __init__(
@@ -142,6 +160,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         *,
         level: float = 2 * math.log(2),
         scheme: int | None = 3,
+        leverage: Any = None,
         init: str = "base",
         n_init: int = 1,
         C: float = 1.0,
@@ -163,6 +182,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     ) -> None:
         self.level = level
         self.scheme = scheme
+        self.leverage = leverage
         self.init = init
         self.n_init = n_init
         self.C = C
@@ -195,6 +215,15 @@ class TruncatedLogisticRegression(ExpansionClassifier):
                 f"scheme={self.scheme} needs level > 2 log 2 = {_LEAST:.6g}: at level={self.level!r} no score "
                 "determines a probability. Use scheme=3 or raise level."
             )
+        if self.leverage is not None and (self.scheme in (1, 2) or (self._by_hat and self.kernel is not None)):
+            raise ValueError(
+                f"leverage={self.leverage!r} needs scheme=3 or None, and 'hat' needs features; got "
+                f"scheme={self.scheme!r} and kernel={self.kernel!r}. Give an array of factors for a kernel."
+            )
+
+    @property
+    def _by_hat(self) -> bool:
+        return isinstance(self.leverage, str)
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
@@ -203,8 +232,34 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     ) -> Any:
         super()._fit_from(start, expansion, X, y, sample_weight)
         # a row is given up where its label's probability is below exp(-level)
-        self.outliers_ = self.sample_trust_ < expit(self._loss().at)
+        caps = vars(self).pop("_caps_", None)
+        self.outliers_ = self.sample_trust_ < expit(self._loss().at if caps is None else CappedByRow(caps).at)
         return self
+
+    def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
+        data = super()._training_set(X, y, sample_weight)
+        if self.leverage is not None:
+            self._caps_ = data.expand(self._caps(data), self.level)
+        return data
+
+    def _caps(self, data: TrainingSet) -> np.ndarray:
+        """The cap of each row: the level times its factor, at least log 2."""
+        if self._by_hat:
+            factors = 1 - _hat_diagonal(data.X)
+        else:
+            factors = np.asarray(self.leverage, dtype=np.float64)
+            if factors.shape != (data.n_rows,) or not np.all((factors > 0) & (factors <= 1)):
+                raise ValueError(
+                    f"leverage must hold a number in (0, 1] for each of the {data.n_rows} rows; got {self.leverage!r}."
+                )
+            factors = factors[data.rows]
+        return np.maximum(_LOG_2, self.level * factors) if math.isfinite(self.level) else np.full(len(factors), np.inf)
+
+    def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
+        problem = super()._problem(data, y)
+        if self.leverage is None or math.isinf(self.level):
+            return problem
+        return problem.with_loss(CappedByRow(self._caps(data)))
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         super()._fit_binary(data, y)

@@ -39,6 +39,11 @@ def _inner_has(name: str) -> Any:
     return lambda tuned: getattr(getattr(tuned, "best_estimator_", tuned.estimator), name)
 
 
+def _is_one_problem(template: Any) -> bool:
+    """Whether the parameters make one problem (P) of the data, whose path can be followed."""
+    return isinstance(template, ExpansionClassifier) and template._is_settled
+
+
 def _require_probabilities(template: Any) -> None:
     try:
         known = hasattr(template, "predict_proba")
@@ -77,6 +82,9 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Folds of criterion "cv"; criterion "holdout" keeps ``1/cv`` of the rows.
     rule : {"best", "one_se"}
         "one_se" takes the smallest ``C`` whose criterion is within one standard error of the best.
+    df : {"trace", "null"}, default="trace"
+        Degrees of freedom of "aic" and "bic": the trace of the influence matrix, or what fits gain on ``n_draws`` sets
+        of permuted labels, which needs no smooth loss.
     n_draws, tau, perturbation
         Of criterion "gkl": perturbed data sets, their strength and kind ("pairs" or "literal").
     random_state : int, RandomState or None
@@ -131,6 +139,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "scoring": one_of("auto", *SCORINGS),
         "cv": FOLDS,
         "rule": one_of(*_RULES),
+        "df": one_of("trace", "null"),
         "n_draws": integer(1),
         "tau": POSITIVE,
         "perturbation": one_of("pairs", "literal"),
@@ -145,6 +154,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         scoring: str = "auto",
         cv: Any = 5,
         rule: str = "best",
+        df: str = "trace",
         n_draws: int = 25,
         tau: float = 0.5,
         perturbation: str = "pairs",
@@ -157,6 +167,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.scoring = scoring
         self.cv = cv
         self.rule = rule
+        self.df = df
         self.n_draws = n_draws
         self.tau = tau
         self.perturbation = perturbation
@@ -222,7 +233,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         template = self._template(family)
         template._check_parameters()
         template.classes_ = self.classes_
-        path = isinstance(template, ExpansionClassifier) and not isinstance(self.estimator, Pipeline)
+        path = _is_one_problem(template) and not isinstance(self.estimator, Pipeline)
         if scoring in ("log_loss", "brier") or self.criterion_ == "gkl":
             _require_probabilities(template)
             own = type(template)._probability is not getattr(ExpansionClassifier, "_probability", None)
@@ -241,6 +252,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             n_draws=self.n_draws,
             tau=self.tau,
             perturbation=self.perturbation,
+            df=self.df,
         )
         if isinstance(self.estimator, Pipeline):
             return PipelineJudge(options, clone(self.estimator).set_params(**family), self.classes_, costs)
@@ -326,7 +338,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"criterion={self.criterion!r} sees no pipeline; use 'cv', 'holdout' or 'loo'.")
             return "cv" if self.criterion == "auto" else self.criterion
         templates = [self._template(family) for family in families]
-        paths = [t for t in templates if isinstance(t, ExpansionClassifier)]
+        paths = [t for t in templates if _is_one_problem(t)]
         known = all(has_influences(t._loss()) for t in paths) and len(paths) == len(templates)
         if self.criterion == "auto":
             return "alo" if known and all(t._loss().smooth and t._loss().convex for t in paths) else "cv"
@@ -341,7 +353,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.scoring != "auto":
             return self.scoring
         templates = [self._template(family) for family in families]
-        paths = isinstance(templates[0], ExpansionClassifier)
+        paths = all(_is_one_problem(template) for template in templates)
         known = all(hasattr(template, "predict_proba") for template in templates)
         convex = not paths or all(template._loss().convex for template in templates)
         if isinstance(self.estimator, Pipeline):
@@ -358,6 +370,8 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"{self.estimator!r}. Use GridSearchCV for others."
             )
         check_parameters(self)
+        if self.df == "null" and self.criterion not in ("aic", "bic"):
+            raise ValueError(f"df='null' is for criterion='aic' and 'bic'; got criterion={self.criterion!r}.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

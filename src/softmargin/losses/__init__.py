@@ -3,6 +3,7 @@
 from softmargin.losses._balanced import BalancedConvex
 from softmargin.losses._base import Kink, Loss, Majorizer, NoLink
 from softmargin.losses._bianco_yohai import BiancoYohai, CrouxHaesbroeck
+from softmargin.losses._by_row import ByClass, CappedByRow
 from softmargin.losses._check import LossReport, check_loss
 from softmargin.losses._coherence import Coherence
 from softmargin.losses._convex import Exponential, LeastSquares, Logistic, PowerMargin
@@ -64,6 +65,8 @@ __all__ = [
     "CrouxHaesbroeck",
     "Copas",
     "BalancedConvex",
+    "ByClass",
+    "CappedByRow",
     "Entropy",
     "LogEntropy",
     "Gini",

@@ -211,6 +211,19 @@ class Loss:
         u = np.asarray(u, dtype=float)
         return Majorizer(self, np.ones_like(u), np.zeros_like(u), np.zeros_like(u))
 
+    @property
+    def parts(self) -> tuple[Loss, ...]:
+        """The losses it is made of: itself, unless it differs from row to row."""
+        return (self,)
+
+    def of_classes(self, codes: NDArray[np.integer[Any]]) -> Loss:
+        """The loss of rows of these classes, in their order; losses that differ by class override it."""
+        return self
+
+    def of_rows(self, rows: Any) -> Loss:
+        """The loss of some of the rows it is bound to; losses that differ from row to row override it."""
+        return self
+
     def relaxations(self) -> Iterable[Loss]:
         """Smoother losses to solve first, ending near this one; nearly kinked losses override it."""
         return ()

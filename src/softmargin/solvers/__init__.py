@@ -5,7 +5,7 @@ from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, majorizer
 from softmargin.solvers.linalg import backtrack, shifted_cholesky
 from softmargin.solvers.nonconvex.convex_bounds import constant_fit
-from softmargin.solvers.nonconvex.margin_losses import INITS
+from softmargin.solvers.nonconvex.margin_losses import INITS, OnRound, Starts
 from softmargin.solvers.nonconvex.psi import PsiSolution, solve_psi
 from softmargin.solvers.rules import SeparableWarning
 from softmargin.solvers.solve import solve
@@ -23,9 +23,11 @@ __all__ = [
     "Engine",
     "GramRows",
     "KinkedFamily",
+    "OnRound",
     "PsiSolution",
     "SeparableWarning",
     "Solution",
+    "Starts",
     "backtrack",
     "constant_fit",
     "majorizer",

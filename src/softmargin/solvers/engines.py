@@ -5,15 +5,13 @@ Adding a solver is adding an :class:`Engine` here; ``needs`` is what the error m
 
 from __future__ import annotations
 
-from typing import Any
-
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.local_linear import LOCAL_LINEAR
 from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.multiclass import MULTICLASS_ENGINES
-from softmargin.solvers.nonconvex.margin_losses import MarginLossFit
+from softmargin.solvers.nonconvex.margin_losses import MarginLossFit, OnRound, Starts
 from softmargin.solvers.passes import engines_by_passes
 from softmargin.solvers.ridge.newton import NEWTON
 from softmargin.solvers.svm.one_corner import BOX_QP
@@ -23,11 +21,14 @@ __all__ = ["CONVEX_ENGINES", "ENGINES", "MULTICLASS_ENGINES", "majorizer"]
 CONVEX_ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX_QP)
 
 
-def majorizer(init: str = "base", n_init: int = 1, random_state: Any = None) -> Engine:
-    """Majorise-minimise with its starts decided; the bounds go to the convex engines."""
+def majorizer(starts: Starts | None = None, on_round: OnRound | None = None) -> Engine:
+    """Majorise-minimise with its starts decided; the bounds go to the convex engines.
+
+    ``on_round(margins, coef)`` sees where each round ends.
+    """
 
     def run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-        fit = MarginLossFit(CONVEX_ENGINES, init, n_init, random_state, tol, max_iter, verbose)
+        fit = MarginLossFit(CONVEX_ENGINES, starts or Starts(), tol, max_iter, verbose, on_round)
         return fit.solve(problem, start)
 
     needs = "a nonconvex loss with a majoriser that another solver accepts"

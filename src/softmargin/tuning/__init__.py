@@ -13,7 +13,8 @@ from softmargin.tuning._left_out_scores import (
     path_probabilities,
     solution_path,
 )
-from softmargin.tuning._robust_grid import SIGMAS, robust_grid
+from softmargin.tuning._null_df import null_df
+from softmargin.tuning._robust_grid import SIGMAS, auto_sigma, robust_grid
 from softmargin.tuning._scoring import SCORINGS, proba_costs, row_costs, soft_errors
 from softmargin.tuning.criteria import FORMULAS, Fitted, alo_scores
 from softmargin.tuning.criteria.aic import aic
@@ -40,6 +41,7 @@ __all__ = [
     "alo",
     "alo_scores",
     "auto_costs",
+    "auto_sigma",
     "bic",
     "egacv",
     "fitted_path",
@@ -49,6 +51,7 @@ __all__ = [
     "influence",
     "influence_scores",
     "left_out_scores",
+    "null_df",
     "path_probabilities",
     "perturb",
     "proba_costs",

@@ -28,6 +28,7 @@ from softmargin.tuning._left_out_scores import (
     left_out_scores,
     path_probabilities,
 )
+from softmargin.tuning._null_df import null_criterion, null_df
 from softmargin.tuning._scoring import proba_costs, row_costs, soft_errors
 from softmargin.tuning.criteria import FORMULAS
 
@@ -38,11 +39,11 @@ _REFIT_COSTS = (1e-3, 1e3, 13)
 
 
 def has_influences(loss: Loss) -> bool:
-    """Whether one Newton step tells what leaving a row out would do: no row rests on a corner.
+    """Whether what leaving a row out would do is known: by a Newton step, or because rows stay on one corner.
 
     Rows gather where the slope jumps upwards; none stays where it jumps downwards, as at the cap of a truncated loss.
     """
-    return loss.smooth or all(kink.jump < 0 for kink in loss.kinks)
+    return loss.smooth or len({kink.at for kink in loss.kinks if kink.jump > 0}) <= 1
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Judging:
     n_draws: int = 25
     tau: float = 0.5
     perturbation: str = "pairs"
+    df: str = "trace"
 
 
 class _Judge:
@@ -148,6 +150,9 @@ class PathJudge(_Judge):
         problems = [template._problem(fitted, data.signs(code)) for code in codes]
         costs = self._costs(lambda n: auto_costs(problems[0], n or _DEFAULT_COSTS))
         solve = self._recorded(template._solve, problems)
+        if self.options.df == "null":
+            judged = [self._by_null_labels(problem, costs, solve) for problem in problems]
+            return costs, np.sum(judged, axis=0), np.full(len(costs), np.nan)
         if self.criterion in FORMULAS and self.criterion != "alo":
             formula = FORMULAS[self.criterion]
             values = [[formula(fit) for fit in fitted_path(problem, costs, solve, data.counts)] for problem in problems]
@@ -158,6 +163,12 @@ class PathJudge(_Judge):
         scores = columns[0] if len(columns) == 1 else np.stack(columns, axis=-1)
         rows = np.array([self._rows(problems[0].loss, data, one) for one in scores])
         return costs, *self._summary(rows, data.weight, data.counts)
+
+    def _by_null_labels(self, problem: Any, costs: np.ndarray, solve: Any) -> np.ndarray:
+        """AIC or BIC with degrees of freedom from permuted labels."""
+        plain, options = self.template._solve, self.options
+        df = null_df(problem, costs, plain, n_draws=options.n_draws, random_state=options.seed)
+        return null_criterion(self.criterion, problem, costs, solve, df)
 
     def _recorded(self, solve: Any, problems: list[Any]) -> Any:
         """``solve``, remembering the solutions of the one problem with all rows."""
@@ -182,7 +193,7 @@ class PathJudge(_Judge):
     def _rows(self, loss: Any, data: Any, scores: np.ndarray) -> np.ndarray:
         seen = np.isfinite(scores if scores.ndim == 1 else scores[:, 0])
         rows = np.full(len(seen), np.nan)
-        rows[seen] = row_costs(self.scoring, loss, data.codes[seen], scores[seen], data.weight[seen])
+        rows[seen] = row_costs(self.scoring, loss.of_rows(seen), data.codes[seen], scores[seen], data.weight[seen])
         return rows
 
     def _judge_gkl(self, problem: Any, costs: np.ndarray, solve: Any, count: np.ndarray) -> Any:

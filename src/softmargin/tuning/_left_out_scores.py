@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from softmargin.problem import Problem
 from softmargin.solvers import Solution
+from softmargin.tuning._corners import cornered_fit, rests_on_corners
 from softmargin.tuning._gkl import Perturbation
 from softmargin.tuning._influence import KernelInfluence, influence
 from softmargin.tuning.criteria import Fitted, alo_scores
 
 __all__ = [
+    "Solve",
     "auto_costs",
     "fitted_path",
     "influence_scores",
@@ -42,9 +44,10 @@ def auto_costs(problem: Problem, n_costs: int) -> Array:
     with an l1 part all coefficients are zero up to ``C = l1_ratio / max |Phi'g|``. A nonconvex loss takes the pull of
     its convex relative, in units of what it still charges at the boundary, about ``min(1, sigma^2)`` if redescending.
     """
-    trusting = problem.loss.majorize(np.array([1e3]))
+    loss = problem.loss.parts[0]
+    trusting = loss.majorize(np.array([1e3]))
     pull = float(trusting.weights[0] * trusting.loss.slope(0.0))
-    charge = float(problem.loss.value(0.0) / (trusting.weights[0] * trusting.loss.value(0.0)))
+    charge = float(loss.value(0.0) / (trusting.weights[0] * trusting.loss.value(0.0)))
     heaviest = float(problem.weights.max())  # weights of any unit: their products must neither over- nor underflow
     weights = problem.weights / heaviest
     slope = weights * (pull * charge) * problem.y
@@ -73,6 +76,9 @@ def fitted_path(problem: Problem, costs: Iterable[float], solve: Solve, count: A
         yield from _regression_path(problem, costs, solve, count)
         return
     for cost, scaled, solution in solution_path(problem, costs, solve):
+        if rests_on_corners(problem):
+            yield cornered_fit(problem, solution, cost, count)
+            continue
         margins = scaled.margins(solution.coef, solution.intercept)
         curvature = scaled.weights * problem.loss.curvature(margins)
         active = None
@@ -113,9 +119,7 @@ def left_out_scores(
     """Scores of the rows in each test part from paths fitted to the other rows; NaN for rows in no test part."""
     scores = np.full((len(costs), len(problem.y)), np.nan)
     for train, test in folds:
-        part = replace(
-            problem, expansion=problem.expansion.take(train), y=problem.y[train], weights=problem.weights[train]
-        )
+        part = problem.take(train, np.ones(len(train)))
         seen = problem.expansion.cross(test, train)
         for k, (_, _, solution) in enumerate(solution_path(part, costs, solve)):
             scores[k, test] = np.asarray(seen @ solution.coef).ravel() + solution.intercept
@@ -140,6 +144,7 @@ def path_probabilities(
         seen = problem.expansion.cross(slice(None), draw.rows)
         part = replace(
             problem,
+            loss=problem.loss.of_rows(draw.rows),
             expansion=problem.expansion.take(draw.rows),
             y=2 * draw.labels - 1,
             weights=problem.weights[draw.rows] if count is None else (problem.weights / count)[draw.rows] * count,

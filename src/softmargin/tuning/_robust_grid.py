@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SIGMAS", "robust_grid"]
+__all__ = ["SIGMAS", "auto_sigma", "robust_grid"]
 
 SIGMAS = (np.inf, 2.5, 1.5)
+_FACTOR = 1.0
 
 
 def robust_grid(
@@ -35,3 +36,25 @@ def robust_grid(
     if not all(sigma > 0 for sigma in sigmas):
         raise ValueError(f"sigmas must be positive; got {list(sigmas)!r}.")
     return [{"sigma": [float(sigma)], "C": np.asarray(Cs, dtype=float) / min(1.0, sigma**2)} for sigma in sigmas]
+
+
+def auto_sigma(margins: Any, weight: Any = None) -> float:
+    """A residual scale from the margins of the machine that trusts every row; inf where it gets none wrong.
+
+    It is ``_FACTOR`` times the weighted median residual ``1 - u`` of the rows with ``u < 0``: what is usual among
+    mistakes keeps its say, what is far beyond loses it.
+
+    Examples
+    --------
+    >>> from softmargin.tuning import auto_sigma
+    >>> auto_sigma([2.0, 0.5, -1.0, -1.0]), auto_sigma([1.0, 1.0])
+    (2.0, inf)
+    """
+    margins = np.asarray(margins, dtype=float)
+    weight = np.ones(len(margins)) if weight is None else np.asarray(weight, dtype=float)
+    wrong = margins < 0
+    if not wrong.any():
+        return np.inf
+    order = np.argsort(-margins[wrong])
+    residual, share = 1 - margins[wrong][order], np.cumsum(weight[wrong][order])
+    return _FACTOR * float(residual[np.searchsorted(share, share[-1] / 2)])

@@ -103,6 +103,9 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
         """Whatever the binary fits of several classes have in common; they find it in ``data.shared``."""
         return None
 
+    def _pass_on(self, one: Any, code: int) -> None:
+        """Tell the classifier of one class against the rest what it cannot know from its parameters."""
+
     def _check_parameters(self) -> None:
         """Refuse parameters by their own values and by those of others."""
         check_parameters(self)
@@ -252,6 +255,7 @@ class ClassifierBase(ClassifierMixin, BaseEstimator):
                 one.set_params(class_weight=None)
             one.n_features_in_ = self.n_features_in_
             one.classes_ = np.array([False, True])
+            self._pass_on(one, code)
             one._fit_binary(data, data.signs(code))
             return one
 

@@ -35,6 +35,7 @@ class ExpansionClassifier(Scored, ClassifierBase):
 
     _probabilities: tuple[str | bool, ...] = ("auto", "link", False)
     _fits_chunks = True
+    _is_settled = True  # whether parameters alone decide the loss
 
     # -- what a family writes ------------------------------------------------------------------------------------
 
@@ -68,7 +69,7 @@ class ExpansionClassifier(Scored, ClassifierBase):
 
     def _check_combination(self) -> None:
         self._penalty()
-        if getattr(self, "probability", "auto") == "link":
+        if getattr(self, "probability", "auto") == "link" and self._is_settled:
             self._loss().log_odds(0.0)
 
     def _fit_from(
@@ -91,7 +92,7 @@ class ExpansionClassifier(Scored, ClassifierBase):
     def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
         """The instance of (P) that the parameters and the data make."""
         return Problem(
-            self._loss(),
+            self._loss().of_classes(data.codes),
             data.shared,
             y.astype(np.float64, copy=False),
             self.C * data.weight,

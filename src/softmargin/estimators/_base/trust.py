@@ -16,13 +16,16 @@ from sklearn.utils import _safe_indexing
 
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.problem import Problem
-from softmargin.solvers import INITS, Solution, constant_fit, majorizer
+from softmargin.solvers import INITS, OnRound, Solution, Starts, constant_fit, majorizer
 
 __all__ = ["gather_robustness", "judge_left_out", "note_robustness", "robust_engine"]
 
 
-def robust_engine(estimator: Any, problem: Problem) -> Any:
-    """The solver of an estimator with parameters ``init``, ``n_init`` and ``random_state``."""
+def robust_engine(estimator: Any, problem: Problem, scores: Any = None, on_round: OnRound | None = None) -> Any:
+    """The solver of an estimator with parameters ``init``, ``n_init`` and ``random_state``.
+
+    ``scores`` of the rows replace ``init``; ``on_round`` sees the margins and coefficients where each round ends.
+    """
     if estimator.init not in INITS:
         raise ValueError(f"init must be one of {INITS}; got {estimator.init!r}.")
     if not estimator.n_init >= 1:
@@ -34,7 +37,7 @@ def robust_engine(estimator: Any, problem: Problem) -> Any:
         )
     if problem.loss.convex or not problem.expansion.is_resident:
         return "auto"
-    return majorizer(estimator.init, estimator.n_init, estimator.random_state)
+    return majorizer(Starts(estimator.init, estimator.n_init, estimator.random_state, scores), on_round)
 
 
 def note_robustness(estimator: Any, data: TrainingSet, problem: Problem, solution: Solution) -> None:
@@ -78,8 +81,10 @@ def judge_left_out(estimator: Any, X: Any, y: Any) -> None:
     if len(rows) == 0:
         return
     labels, classes = np.asarray(_safe_indexing(y, rows)), estimator.classes_
+    known = np.isin(labels, classes)
+    loss = estimator.loss_.of_classes(np.searchsorted(classes, np.where(known, labels, classes[0])))
     scores = estimator.decision_function(_safe_indexing(X, rows))
     scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
     own = labels[:, None] == classes[None, :]
-    trust = np.asarray(estimator.loss_.trust(np.where(own, scores, -scores).astype(np.float64))).min(axis=1)
+    trust = np.asarray(loss.trust(np.where(own, scores, -scores).astype(np.float64))).min(axis=1)
     estimator.sample_trust_[rows] = np.where(own.any(axis=1), trust, 0.0)

@@ -75,14 +75,14 @@ def bound_at(problem: Problem, margins: Array) -> Problem:
 
 def constant_fit(problem: Problem) -> ConstantFit:
     """The cheaper of the two constant classifiers; losses without a flat end cost what they cost far out."""
-    reach = 1.0 if problem.loss.slope(1.0) == 0 else _FAR
+    reach = 1.0 if all(part.slope(1.0) == 0 for part in problem.loss.parts) else _FAR
     costs = {score: _constant_cost(problem, score) for score in (-reach, reach)}
     intercept = min(costs, key=lambda score: costs[score])
     return ConstantFit(intercept, costs[intercept])
 
 
 def _constant_cost(problem: Problem, score: float) -> float:
-    if problem.offset is not None or problem.tilt is not None:
+    if problem.offset is not None or problem.tilt is not None or problem.loss.parts != (problem.loss,):
         return problem.cost(problem.margins_of(np.zeros(len(problem.y)), score))
     upper = float(problem.weights @ (problem.y > 0))
     right, wrong = (float(problem.loss.value(side)) for side in (score, -score))

@@ -17,7 +17,7 @@ is returned with status "degenerate".
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -40,9 +40,10 @@ from softmargin.solvers.nonconvex.inner_solvers import InnerSolver, inner_solver
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 from softmargin.solvers.thresholds import FEW_ROWS
 
-__all__ = ["INITS", "MarginLossFit"]
+__all__ = ["INITS", "MarginLossFit", "OnRound", "Starts"]
 
 Array = NDArray[np.floating[Any]]
+OnRound = Callable[[Array, Array], None]
 
 INITS = ("base", "zero", "anneal")
 
@@ -56,29 +57,41 @@ _INNER = 10  # steps of the inner solver that a round may take on average
 
 
 @dataclass(frozen=True)
-class MarginLossFit:
-    """How a nonconvex margin loss is fitted: the engines for its bounds, the starts, the accuracy.
+class Starts:
+    """Where descents begin: the first at ``init``, or at a user's ``scores`` of the rows, the others at random.
 
-    Among ``n_init`` starts (the first always ``init``, the others convex fits to random halves of the rows) the lowest
-    objective wins, but never a constant classifier against one that tells the classes apart: with a bounded loss the
-    constant is often the cheapest and never the better model.
+    Those are convex fits to random halves of the rows. The lowest objective wins, but never a constant classifier
+    against one that tells the classes apart: with a bounded loss the constant is often the cheapest and never the
+    better model.
     """
 
-    engines: Sequence[Engine]
     init: str = "base"
     n_init: int = 1
     random_state: Any = None
+    scores: Array | None = None
+
+
+@dataclass(frozen=True)
+class MarginLossFit:
+    """How a nonconvex margin loss is fitted: the engines for its bounds, the starts, the accuracy, an onlooker."""
+
+    engines: Sequence[Engine]
+    starts: Starts = Starts()
     tol: float = 1e-6
     max_iter: int = 1000
     verbose: int = 0
+    on_round: OnRound | None = None
 
     def solve(self, problem: Problem, start: Solution | None) -> Solution:
         """A stationary point of a problem whose loss may be nonconvex."""
-        check_majorizer(problem.loss)
+        for part in problem.loss.parts:
+            check_majorizer(part)
         problem = self._with_fixed_costs(problem)
         trusted = bound_at(problem, certain_margins(problem))
         inner = inner_solver(trusted, self.engines, self.tol)
-        ahead = inner.subsampled_start(problem, *self._how) if self.init == "base" else None
+        at_base = self.starts.init == "base" and self.starts.scores is None
+        whole = problem.loss.parts == (problem.loss,) and self.on_round is None
+        ahead = inner.subsampled_start(problem, *self._how) if at_base and whole else None
         base: Solution | None = None
         if ahead is None:
             given = start.base or start if start is not None else None
@@ -88,8 +101,8 @@ class MarginLossFit:
             if best is None and ahead is not None and ahead.converged:
                 found = ahead
             else:
-                at_base = best is None and base is not None and self.init == "base"
-                found = self._descend(problem, inner, trusted if at_base else None)
+                first = at_base and best is None and base is not None
+                found = self._descend(problem, inner, trusted if first else None)
             if best is None or (_is_constant(found), found.objective) < (_is_constant(best), best.objective):
                 best = found
         assert best is not None
@@ -110,16 +123,19 @@ class MarginLossFit:
 
     def _starts(self, problem: Problem, trusted: Problem, inner: InnerSolver) -> Iterator[None]:
         """Put the inner solver at each start in turn."""
-        if self.init == "zero":
+        starts = self.starts
+        if starts.scores is not None:
+            inner.warm_start(_bound_at_scores(problem, starts.scores), None, *self._how)
+        elif starts.init == "zero":
             inner.reset(trusted)
-        elif self.init == "anneal" and "sigma" in {field.name for field in fields(problem.loss)}:  # type: ignore[arg-type]
-            gently = replace(self, tol=1e-2, max_iter=3)
+        elif starts.init == "anneal" and "sigma" in {field.name for field in fields(problem.loss)}:  # type: ignore[arg-type]
+            gently = replace(self, tol=1e-2, max_iter=3, on_round=None)
             for factor in _ANNEAL:
                 sigma = factor * problem.loss.sigma  # type: ignore[attr-defined]
                 gently._descend(problem.with_loss(replace(problem.loss, sigma=sigma)), inner, None)  # type: ignore[type-var]
         yield
-        rng = np.random.default_rng(self.random_state)
-        for _ in range(self.n_init - 1):
+        rng = np.random.default_rng(starts.random_state)
+        for _ in range(starts.n_init - 1):
             chosen = rng.random(len(problem.y)) < 0.5
             for label in (-1, 1):
                 chosen[rng.choice(np.flatnonzero(problem.y == label))] = True
@@ -204,8 +220,20 @@ class _Rounds:
         moved = float(np.abs(inner.margins - before).max(initial=0.0)) / (1 + float(np.abs(before).max(initial=0.0)))
         if self.fit.verbose:
             report(f"majorise-minimise: objective {value:.12g}, scores moved by {moved:.3g}")
+        if self.fit.on_round is not None:
+            self.fit.on_round(inner.margins, inner.coef)
         self.near = self.problem.loss.smooth and moved <= _NEAR
         return moved <= tol or (self.many and self.drop <= tol * abs(value))
+
+
+def _bound_at_scores(problem: Problem, scores: Array) -> Problem:
+    bound = bound_at(problem, problem.y * scores)
+    if is_degenerate(bound):
+        raise ValueError(
+            f"start gives up every row of one class under {problem.loss!r}, so no machine can be fitted from there; "
+            "give scores that are right on some rows of both classes, or start=None."
+        )
+    return bound
 
 
 def _is_constant(solution: Solution) -> bool:

@@ -23,9 +23,7 @@ def deviance_and_charge(fit: Fitted) -> tuple[float, float]:
     odds = _odds(fit) if fit.loss.convex else None
     if odds is not None:
         return 2 * float((fit.count * fit.weight) @ np.logaddexp(0, -fit.y * odds)), fit.df
-    slope = fit.loss.slope(fit.margins)
-    charge = fit.cost * float((fit.count * np.square(fit.weight * slope)) @ fit.influence)
-    return 2 * fit.n * fit.base, charge
+    return 2 * fit.n * fit.base, fit.charge
 
 
 def _odds(fit: Fitted) -> np.ndarray | None:

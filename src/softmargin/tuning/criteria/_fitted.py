@@ -66,11 +66,27 @@ class Fitted:
         """Degrees of freedom: the trace of the influence matrix in the metric of the curvature."""
         return float((self.count * self.influence) @ self.curvature)
 
+    @property
+    def shift(self) -> Array:
+        """``f_i - f_i^(-i)``: what each row adds to its own score."""
+        return self.influence * self.pull / np.maximum(1 - self.influence * self.curvature, 1e-12)
+
+    @property
+    def mean_shift(self) -> Array:
+        """The same with every influence replaced by their mean."""
+        mean = float(self.count @ self.influence) / self.n
+        return mean * self.pull / max(1 - self.df / self.n, 1e-12)
+
+    @property
+    def charge(self) -> float:
+        """``sum_i C (w_i phi'(u_i))^2 h_i``: what the fit has gained on its own rows, in units of the loss."""
+        slope = self.loss.slope(self.margins)
+        return self.cost * float((self.count * np.square(self.weight * slope)) @ self.influence)
+
 
 def alo_scores(fit: Fitted) -> Array:
     """The score of each row had it not been in the fit, to first order."""
-    leverage = np.maximum(1 - fit.influence * fit.curvature, 1e-12)
-    return fit.scores - fit.influence * fit.pull / leverage
+    return fit.scores - fit.shift
 
 
 def is_logistic(loss: Loss) -> bool:

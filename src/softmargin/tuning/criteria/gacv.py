@@ -16,9 +16,9 @@ __all__ = ["gacv"]
 
 def gacv(fit: Fitted) -> float:
     """Generalised approximate cross-validation."""
-    mean = float(fit.count @ fit.influence) / fit.n
     if not is_logistic(fit.loss):
-        scores = fit.scores - mean * fit.pull / max(1 - fit.df / fit.n, 1e-12)
+        scores = fit.scores - fit.mean_shift
         return float((fit.count * fit.weight) @ fit.loss.value(fit.y * scores)) / fit.n
+    mean = float(fit.count @ fit.influence) / fit.n
     z = fit.count * (fit.y + 1) / 2
     return fit.base + mean * float(z @ fit.pull) / (fit.n - fit.df)
