@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from softmargin.expansions import Expansion, Response
 from softmargin.losses import Loss, ensure_sound
 from softmargin.losses.multiclass import MulticlassLoss
-from softmargin.penalties import Penalty
+from softmargin.penalties import ClassPenalty, Penalty
 
 __all__ = ["DataTerm", "MulticlassProblem", "Problem", "RowTerm"]
 
@@ -205,7 +205,8 @@ class Problem:
 class MulticlassProblem:
     """k score functions at once: ``sum_i w_i L(F_i, y_i) + 1/2 sum_j |f_j|^2`` under ``sum_j f_j = 0``.
 
-    ``codes`` number the classes from 0. The intercept is "free", "penalized" (it shares the ridge) or "none".
+    ``codes`` number the classes from 0. The intercept is "free", "penalized" (it shares the ridge) or "none". A
+    ``penalty`` that selects takes the place of the ridge.
     """
 
     loss: MulticlassLoss
@@ -214,6 +215,7 @@ class MulticlassProblem:
     weights: Array
     n_classes: int
     intercept: str = "free"
+    penalty: ClassPenalty | None = None
 
     def scores(self, coef: Array) -> Array:
         """Scores (n, k) without intercept."""

@@ -143,7 +143,7 @@ def test_more_than_two_classes():
         (lambda: TunedClassifier(MarginClassifier(), grid={"D": [1]}), "'D'"),
         (lambda: TunedClassifier(MarginClassifier(), grid={"C": [-1.0]}), r"grid\['C'\]"),
         (lambda: TunedClassifier(MarginClassifier(), grid="fine"), "grid"),
-        (lambda: TunedClassifier(MarginClassifier(loss="hinge"), criterion="alo"), "smooth"),
+        (lambda: TunedClassifier(RobustSVC(sigma="auto"), criterion="alo"), "influences"),
         (lambda: TunedClassifier(MarginClassifier(loss="hinge"), scoring="log_loss"), "link"),
         (lambda: TunedClassifier(MarginClassifier(), criterion="bic", rule="one_se"), "standard error"),
     ],

@@ -7,6 +7,7 @@ Both answer the same questions about new rows: the bracket of the probability, a
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from softmargin.paths import weight_path
 from softmargin.probability import Bracket, bracket, zero_level
 from softmargin.solvers import BoxQP, BoxSolution, KinkedFamily, PsiSolution, Solution, solve_psi
 
-__all__ = ["GridFamily", "PathFamily", "WeightFamily"]
+__all__ = ["GridFamily", "PathFamily", "WeightFamily", "WeightGrid"]
 
 
 class WeightFamily:
@@ -61,19 +62,30 @@ class WeightFamily:
         return found.probability - 0.5 + step * plain / (1 + np.abs(plain))
 
 
+@dataclass(frozen=True)
+class WeightGrid:
+    """The m of a grid of weights and how its machines are fitted; ``seed`` draws the further starts of "psi"."""
+
+    m: int
+    method: str = "svm"
+    tol: float = 1e-3
+    max_iter: int = 10_000
+    n_init: int = 1
+    seed: int = 0
+
+
 class GridFamily(WeightFamily):
     """Fits at ``pi = 1/m .. (m-1)/m`` and 1/2, each from its neighbour; all share one store of kernel rows."""
 
-    def __init__(
-        self, expansion: Expansion, y: np.ndarray, weights: np.ndarray, m: int, method: str, tol: float, max_iter: int
-    ) -> None:
+    def __init__(self, expansion: Expansion, y: np.ndarray, weights: np.ndarray, plan: WeightGrid) -> None:
+        m, method, self._plan = plan.m, plan.method, plan
         self.m, self.n_iter = m, 0
         grid = np.arange(1, m) / m
         self.pi = grid if m % 2 == 0 else np.sort(np.append(grid, 0.5))
         self._half = int(np.flatnonzero(self.pi == 0.5)[0])
         self._on_grid = np.arange(len(self.pi)) if m % 2 == 0 else np.delete(np.arange(len(self.pi)), self._half)
         largest = 2 * float(weights.max()) * (2 if method == "psi" else 1)
-        self._family = KinkedFamily(expansion, intercept=True, largest=largest, tol=tol, max_iter=max_iter)
+        self._family = KinkedFamily(expansion, intercept=True, largest=largest, tol=plan.tol, max_iter=plan.max_iter)
         coef = np.empty((expansion.shape[1], len(self.pi)))
         scores, self.intercept = np.empty((len(y), len(self.pi))), np.empty(len(self.pi))
         svms = self._fit_svms(y, weights)
@@ -118,8 +130,22 @@ class GridFamily(WeightFamily):
             if neighbour is not None and not np.array_equal(last[neighbour].given_up, given_up):
                 other = solve_psi(self._family, y, cost, last[neighbour].given_up, last[neighbour].box.u)
                 best = other if other.objective < best.objective - 1e-12 * abs(best.objective) else best
+            for given_up, u in self._halves(y, cost):
+                other = solve_psi(self._family, y, cost, given_up, u)
+                best = other if other.objective < best.objective - 1e-12 * abs(best.objective) else best
             last = {j: best} | {k: last[k] for k in (self._half,) if k in last}
             yield j, best.box, best.coef, best.objective
+
+    def _halves(self, y: np.ndarray, cost: np.ndarray) -> Any:
+        """Further starts of a descent: the machines of random halves of the rows, both classes among them."""
+        random = np.random.default_rng(self._plan.seed)
+        for _ in range(self._plan.n_init - 1):
+            half = random.random(len(y)) < 0.5
+            for side in (-1, 1):
+                half[random.choice(np.flatnonzero(y == side))] = True
+            part = np.where(half, cost, 0.0)
+            found, _ = self._family.solve(BoxQP(y, np.where(y > 0, 0.0, -part), np.where(y > 0, part, 0.0)), None)
+            yield y * (found.gradient + y + found.intercept) < 0, found.u
 
     def _scores(self, X: Any) -> tuple[Bracket, np.ndarray]:
         scores = self.scorer(X) + self.intercept.astype(X.dtype)
@@ -133,7 +159,7 @@ class GridFamily(WeightFamily):
 
     def detach(self, rows: np.ndarray) -> GridFamily:
         super().detach(rows)
-        del self._family
+        del self._family, self._plan
         if isinstance(self.scorer, KernelScore) and self.scorer.kernel.precomputed:
             # the columns a user passes are counted over all training rows
             self.scorer = KernelScore(self.scorer.kernel, rows[self._support], self.scorer.coef)

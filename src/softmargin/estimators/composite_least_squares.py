@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from softmargin.estimators._base.constraints import Constraint, integer, one_of
+from softmargin.estimators._base.constraints import BOOLEAN, Constraint, integer, one_of
 from softmargin.estimators._base.parameters import POSITIVE, SHARE
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
 from softmargin.estimators._base.training_set import TrainingSet
@@ -47,6 +47,12 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         Weight of the own-class error (gamma of the literature).
     C : float or "auto", default=1.0
         Weight of the sum of losses, ``1 / (2 lambda)``.
+    l1_ratio : float, default=0.0
+        Share of the l1 norm in the penalty; above 0 features are selected, ``C`` and ``mix`` must be numbers (tune them
+        by ``TunedClassifier(..., criterion="cv")``) and the fit is iterative.
+    group : bool, default=True
+        Whether a feature's coefficients for all classes cost their common length, so that features are selected, or
+        each its size, so that coefficients are.
     rescale : {"waterfill", "minshift", "simplex"}, default="waterfill"
         What makes probabilities proper where the closed form leaves [0, 1]. "waterfill" keeps every row that is
         proper; "minshift" sets the smallest probability of every row to zero; "simplex" projects.
@@ -85,6 +91,7 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
     _constraints: ClassVar[dict[str, Constraint]] = {
         "mix": SHARE | one_of("auto"),
         "C": POSITIVE | one_of("auto"),
+        "group": BOOLEAN,
         "rescale": one_of(*RESCALINGS),
         "criterion": one_of(*COMPOSITE_CRITERIA),
         "Cs": integer(1) | Constraint("an array of positive numbers", _positive_numbers),
@@ -96,6 +103,8 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         *,
         penalize_intercept: bool = False,
         C: float | str = 1.0,
+        l1_ratio: float = 0.0,
+        group: bool = True,
         kernel: Any = None,
         gamma: Any = "scale",
         degree: int = 3,
@@ -112,6 +121,8 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         self.mix = mix
         self.penalize_intercept = penalize_intercept
         self.C = C
+        self.l1_ratio = l1_ratio
+        self.group = group
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -131,8 +142,17 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
                 'criterion="gcv" measures residuals whose weights depend on the mix and cannot choose it; '
                 'use criterion="brier", "log_loss" or "error" with mix="auto".'
             )
+        self._check_selection()
+        if self.l1_ratio > 0 and "auto" in (self.mix, self.C):
+            raise ValueError(
+                f"leave-one-out has no closed form with l1_ratio={self.l1_ratio!r}; give numbers for mix and C "
+                f"(got {self.mix!r} and {self.C!r}), or tune them by TunedClassifier(criterion='cv')."
+            )
 
     def _fit_classes(self, data: TrainingSet) -> Solution:
+        if self.l1_ratio > 0:
+            self.mix_, self.C_ = 0.5 if len(self.classes_) == 2 else float(self.mix), float(self.C)
+            return solve(self._problem(data, CompositeLeastSquares(self.mix_), self.C_))
         guess = CompositeLeastSquares(0.5 if isinstance(self.mix, str) else self.mix)
         system = LeastSquaresSystem(self._problem(data, guess, C=1.0))
         self.mix_, self.C_ = self._chosen(data, system)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from softmargin.estimators._base.constraints import NONE, Constraint, number
+from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, number
 from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.losses.multiclass import Capped, Softmax
@@ -18,6 +18,8 @@ from softmargin.problem import MulticlassProblem
 from softmargin.solvers import Solution, solve
 
 __all__ = ["TruncatedSoftmaxClassifier"]
+
+_SELECTED = 1e-6  # the residual to which penalties that select are solved
 
 
 class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
@@ -35,8 +37,13 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
     level : float or None, default=None
         The cap. None is ``2 log k``: a row is left out when its label is given less than ``1 / k^2``.
         ``inf`` is plain multinomial logistic regression.
+    l1_ratio : float, default=0.0
+        Share of the l1 norm in the penalty; above 0, or with ``penalty``, features are selected.
+    group : bool, default=True
+        Whether a feature's coefficients for all classes cost their common length, or each its size.
     tol : float, default=1e-10
-        Largest entry of the gradient, relative to that at zero coefficients, at which to stop.
+        Largest entry of the gradient, relative to that at zero coefficients, at which to stop; at least 1e-6 where
+        features are selected.
     max_iter : int, default=200
         Largest number of Newton steps of each fit, and of fits.
 
@@ -61,7 +68,8 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "level": NONE | number("a positive number (inf caps nothing)", lambda value: value > 0)
+        "level": NONE | number("a positive number (inf caps nothing)", lambda value: value > 0),
+        "group": BOOLEAN,
     }
 
     def __init__(
@@ -70,6 +78,9 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         *,
         C: float = 1.0,
         n_init: int = 1,
+        l1_ratio: float = 0.0,
+        penalty: Any = None,
+        group: bool = True,
         penalize_intercept: bool = False,
         kernel: Any = None,
         gamma: Any = "scale",
@@ -86,6 +97,9 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         self.level = level
         self.C = C
         self.n_init = n_init
+        self.l1_ratio = l1_ratio
+        self.penalty = penalty
+        self.group = group
         self.penalize_intercept = penalize_intercept
         self.kernel = kernel
         self.gamma = gamma
@@ -98,6 +112,9 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+
+    def _check_combination(self) -> None:
+        self._check_selection()
 
     def _multiclass_loss(self) -> Capped:
         self.level_ = 2 * float(np.log(len(self.classes_))) if self.level is None else float(self.level)
@@ -114,15 +131,16 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
 
     def _stationary_points(self, problem: MulticlassProblem) -> Iterator[Solution]:
         """Where the search ends from the fit to all rows, and from plain fits to random halves of them."""
-        yield solve(problem, tol=self.tol, max_iter=self.max_iter)
+        tol = self.tol if problem.penalty is None else max(self.tol, _SELECTED)
+        yield solve(problem, tol=tol, max_iter=self.max_iter)
         random, codes = check_random_state(self.random_state), problem.codes
         plain = replace(problem, loss=self._multiclass_loss().base)
         for _ in range(self.n_init - 1):
             half = random.random_sample(len(codes)) < 0.5
             missing = np.bincount(codes[half], minlength=problem.n_classes) == 0
             weights = np.where(half | missing[codes], problem.weights, 0.0)
-            start = solve(replace(plain, weights=weights), tol=self.tol, max_iter=self.max_iter)
-            yield solve(problem, start, tol=self.tol, max_iter=self.max_iter)
+            start = solve(replace(plain, weights=weights), tol=tol, max_iter=self.max_iter)
+            yield solve(problem, start, tol=tol, max_iter=self.max_iter)
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores, axis=1)

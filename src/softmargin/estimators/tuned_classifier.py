@@ -344,7 +344,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return "alo" if known and all(t._loss().smooth and t._loss().convex for t in paths) else "cv"
         if self.criterion in FORMULAS and not known:
             raise ValueError(
-                f"criterion={self.criterion!r} needs a smooth loss, whose influences are known; "
+                f"criterion={self.criterion!r} needs one loss whose influences are known (smooth, or with one corner); "
                 "use 'cv', 'holdout', 'loo' or 'gkl'."
             )
         return self.criterion

@@ -54,6 +54,12 @@ def check_estimator(estimator: Any, method: str) -> None:
         )
     if len(estimator.classes_) != 2:
         raise ValueError("intervals are for two classes; pass one of estimators_ with the labels y == classes_[j].")
+    by_row = estimator.loss_.parts != (estimator.loss_,) or getattr(estimator, "leverage", None) is not None
+    if by_row and method != "bootstrap":
+        raise ValueError(
+            f"{_name(estimator)} costs rows differently (by class or leverage), for which only method='bootstrap' has "
+            f"intervals; got method={method!r}."
+        )
     steepest = max((abs(s) for k in estimator.loss_.kinks for s in (k.left_slope, k.right_slope)), default=0.0)
     if not np.isfinite(steepest):
         raise ValueError(f"{estimator.loss_!r} is a constraint, whose multipliers have no sandwich; use a finite loss.")

@@ -1,6 +1,6 @@
 """How does a score become a probability?"""
 
-from softmargin.probability._bracket import Bracket, bracket, zero_level
+from softmargin.probability._bracket import Bracket, bracket, resampled_interval, zero_level
 from softmargin.probability._composite import RESCALINGS, least_squares_probability, margin_probability
 from softmargin.probability._couple import couple, keep_decision, two_columns
 from softmargin.probability._mixture import mixture_weights, sharpened, sharpness
@@ -46,6 +46,7 @@ __all__ = [
     "sharpened",
     "sharpness",
     "outward_weights",
+    "resampled_interval",
     "two_columns",
     "walk_outwards",
     "weight_parameters",

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from softmargin import penalties
 from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.fitted_score import FittedScore, Scored
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.expansions import Expansion, expand
 from softmargin.losses.multiclass import MulticlassLoss
+from softmargin.penalties import ClassPenalty, ElasticNet
 from softmargin.probability import couple, two_columns
 from softmargin.problem import MulticlassProblem
 from softmargin.solvers import Solution, solve
@@ -33,7 +35,26 @@ class SimultaneousClassifier(Scored, ClassifierBase):
     def _problem(self, data: TrainingSet, loss: MulticlassLoss, C: float | None = None) -> MulticlassProblem:
         """The instance of the problem that the parameters and the data make."""
         weights = (self.C if C is None else C) * data.weight
-        return MulticlassProblem(loss, data.shared, data.codes, weights, len(self.classes_), self._intercept)
+        k, penalty = len(self.classes_), self._class_penalty()
+        return MulticlassProblem(loss, data.shared, data.codes, weights, k, self._intercept, penalty)
+
+    def _class_penalty(self) -> ClassPenalty | None:
+        """The costs that select features, None for the ridge; families without them have no parameter for it."""
+        l1_ratio, given = getattr(self, "l1_ratio", 0.0), getattr(self, "penalty", None)
+        if l1_ratio == 0 and given is None:
+            return None
+        curve = ElasticNet(l1_ratio) if given is None else penalties.get(given, l1_ratio=l1_ratio or 1.0)
+        return ClassPenalty(curve, group=self.group)
+
+    def _check_selection(self) -> None:
+        """Refuse what a penalty that selects does not go with."""
+        if self._class_penalty() is None:
+            return
+        if self.kernel is not None or self.penalize_intercept:
+            raise ValueError(
+                f"l1_ratio and penalty select features and leave the intercept free; got kernel={self.kernel!r} and "
+                f"penalize_intercept={self.penalize_intercept!r}. Use l1_ratio=0 with those."
+            )
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities (n, k) from scores (n, k)."""

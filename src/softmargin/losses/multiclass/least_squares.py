@@ -19,6 +19,11 @@ class CompositeLeastSquares:
 
     mix: float = 0.5
 
+    @property
+    def curvature_bound(self) -> float:
+        """The largest curvature in any score."""
+        return 2 * max(self.mix, 1 - self.mix)
+
     def value(self, F: Array, codes: Codes) -> Array:
         error, weight = self._errors(F, codes)
         return np.sum(weight * error**2, axis=1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ class SmoothMulticlassLoss(MulticlassLoss, Protocol):
 @dataclass(frozen=True)
 class Softmax:
     """``-log p_y`` with ``p = softmax(F)``: multinomial logistic regression."""
+
+    curvature_bound: ClassVar[float] = 0.5
 
     def value(self, F: Array, codes: Codes) -> Array:
         return logsumexp(F, axis=1) - F[np.arange(len(F)), codes]

@@ -11,6 +11,7 @@ from softmargin.solvers.engine import Engine
 from softmargin.solvers.multiclass.block_ascent import solve_hinge
 from softmargin.solvers.multiclass.least_squares import LeastSquaresSystem, solve_least_squares
 from softmargin.solvers.multiclass.newton import solve_smooth
+from softmargin.solvers.multiclass.selection import selects, solve_selection
 from softmargin.solvers.nonconvex.drop_and_refit import drop_and_refit
 
 __all__ = ["MULTICLASS_ENGINES", "prepared_least_squares", "seeded_ascent"]
@@ -26,7 +27,8 @@ def _engine(name: str, needs: str, accepts: Callable[[Any], bool], run: Solve) -
 
 
 def _is_smooth(problem: Any) -> bool:
-    return hasattr(problem.loss, "curve") and not isinstance(problem.loss, CompositeLeastSquares)
+    plain = problem.penalty is None and not isinstance(problem.loss, CompositeLeastSquares)
+    return plain and hasattr(problem.loss, "curve")
 
 
 def seeded_ascent(seed: int) -> Engine:
@@ -50,10 +52,11 @@ def prepared_least_squares(system: LeastSquaresSystem, C: float) -> Engine:
 
 
 MULTICLASS_ENGINES: tuple[Engine, ...] = (
+    _engine("selection", "a penalty that selects, a loss of bounded curvature and features", selects, solve_selection),
     _engine(
         "composite least squares",
-        "CompositeLeastSquares",
-        lambda problem: isinstance(problem.loss, CompositeLeastSquares),
+        "CompositeLeastSquares without a penalty that selects",
+        lambda problem: isinstance(problem.loss, CompositeLeastSquares) and problem.penalty is None,
         solve_least_squares,
     ),
     seeded_ascent(0),

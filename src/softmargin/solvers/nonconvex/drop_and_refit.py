@@ -19,6 +19,7 @@ from softmargin.losses.multiclass import Capped
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.multiclass.newton import solve_smooth
+from softmargin.solvers.multiclass.selection import solve_selection
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 
 __all__ = ["drop_and_refit"]
@@ -51,7 +52,8 @@ class _Rounds:
         cost, codes, before = self.problem.weights, self.problem.codes, self.protected.copy()
         self.last = (self.solution, self.value)
         part = replace(self.convex, weights=np.where(self.kept, cost, 0.0))
-        self.solution = solve_smooth(part, self.solution, self.tol, self.max_iter)
+        solve = solve_smooth if part.penalty is None else solve_selection
+        self.solution = solve(part, self.solution, self.tol, self.max_iter)
         self.n_iter += self.solution.n_iter
         inside, losses = self._inside(self.solution)
         penalty = self.solution.objective - float(cost[self.kept] @ losses[self.kept])

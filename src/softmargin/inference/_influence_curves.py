@@ -1,0 +1,183 @@
+"""What one more row does to a fit: its influence to first order, and its sensitivity by refitting.
+
+At a minimum of ``sum_i w_i phi(u_i) + 1/2 |h|^2`` over ``f = h + b`` the coefficients are the pulls
+``a_i = -w_i y_i phi'(u_i)``: ``f = K a + b`` and ``sum a = 0``. A row at ``(x, y)`` with weight ``e`` adds ``e r`` to
+them, ``r = -C y phi'(y f(x))``, and moves everything else by
+
+    (I + K W) df = e r k_x + db,    1'W df = e r,    W = diag(w_i phi''(u_i)),   k_x = (k(x_i, x))_i,
+
+one linear system for all new rows. ``df / e`` is the influence of the row on the scores of the training rows (n times
+this is the influence function of robust statistics). A convex loss pulls without end as ``x`` moves away on the wrong
+side; a loss that flattens out lets go of it: its curve returns to zero. ``sensitivity`` is the same for a whole row,
+``f_{n+1} - f_n`` by refits, and needs no derivatives.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from sklearn.base import clone
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["InfluenceCurves", "influence", "sensitivity"]
+
+Array = NDArray[np.floating[Any]]
+
+_MOST_ROWS = 5000  # a dense system of that size takes a minute
+
+
+@dataclass(frozen=True)
+class InfluenceCurves:
+    """The influence of m rows: on the scores of the n training rows, and on coefficients and intercept (features).
+
+    ``pull`` is the force of each row, ``size`` the root mean square change of the scores.
+    """
+
+    pull: Array
+    scores: Array
+    intercept: Array
+    coef: Array | None
+
+    @property
+    def size(self) -> Array:
+        """Root mean square change of the training scores, shape (m,)."""
+        return np.sqrt(np.mean(np.square(self.scores), axis=1))
+
+
+def influence(model: Any, X: Any, y: Any, X_new: Any = None, y_new: Any = None) -> InfluenceCurves:
+    """The influence of rows on a fitted two-class classifier, to first order.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A softmargin classifier of two classes that is one smooth margin loss with a ridge: ``MarginClassifier``,
+        ``CoherenceClassifier``, ``RobustSVC``, ``TruncatedLogisticRegression``, linear or with a kernel.
+    X, y : training data
+        The rows it was fitted to.
+    X_new, y_new : array-like, optional
+        Rows that might be added; by default the training rows themselves, once more each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmargin import MarginClassifier, RobustSVC
+    >>> from softmargin.inference import influence
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 1))
+    >>> y = np.where(X[:, 0] + 0.3 * rng.normal(size=60) > 0, 1, -1)
+    >>> far, wrong = np.array([[-2.0], [-6.0]]), [1, 1]  # further and further out with the wrong label
+    >>> plain = influence(MarginClassifier(loss="squared_hinge").fit(X, y), X, y, far, wrong).size
+    >>> robust = influence(RobustSVC(sigma=1.0).fit(X, y), X, y, far, wrong).size
+    >>> bool(plain[1] > 2 * plain[0]), bool(robust[1] < 1e-6)
+    (True, True)
+    """
+    problem, solution, probe = _posed(model, X, y)
+    X_new, signs = _new_rows(model, probe, X, y, X_new, y_new)
+    margins = problem.margins(solution.coef, solution.intercept)
+    W = problem.weights * problem.loss.curvature(margins)
+    K = np.asarray(problem.expansion.outer(), dtype=np.float64)
+    new_scores = np.asarray(model.decision_function(X_new), dtype=np.float64)
+    loss = problem.loss.of_classes((signs > 0).astype(int)) if problem.loss.parts != (problem.loss,) else problem.loss
+    pull = -float(model.C) * _class_weight(model, signs) * signs * loss.slope(signs * new_scores)
+    cross = _cross(problem, probe, X, X_new)
+    n, first = len(W), int(problem.fit_intercept)
+    system = np.zeros((n + first, n + first))
+    system[:n, :n] = np.eye(n) + K * W
+    right = np.zeros((n + first, len(pull)))
+    right[:n] = cross * pull
+    if first:
+        system[:n, n], system[n, :n] = -1.0, W
+        right[n] = pull
+    try:
+        moved = linalg.solve(system, right)
+    except linalg.LinAlgError as error:
+        raise ValueError(
+            "the fit does not react smoothly to its rows (a singular Hessian); use sensitivity()."
+        ) from error
+    change = -(W[:, None] * moved[:n])
+    coef = None
+    if not problem.expansion.is_kernel:
+        new = X_new.toarray() if sparse.issparse(X_new) else np.asarray(X_new, dtype=np.float64)
+        coef = np.column_stack([problem.expansion.transpose(column) for column in change.T]).T + pull[:, None] * new
+    return InfluenceCurves(pull, moved[:n].T, moved[n] if first else np.zeros(len(pull)), coef)
+
+
+def sensitivity(model: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> Array:
+    """How the scores of the training rows change when each row is added in turn, by refits, shape (m, n).
+
+    Works for every classifier of two classes; ``m`` fits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmargin import MarginClassifier
+    >>> from softmargin.inference import influence, sensitivity
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]] * 30), np.array([0, 1, 0, 1] * 30)
+    >>> model = MarginClassifier(tol=1e-10).fit(X, y)
+    >>> one = sensitivity(model, X, y, [[1.5]], [1])
+    >>> bool(np.allclose(one, influence(model, X, y, [[1.5]], [1]).scores, rtol=0.05))
+    True
+    """
+    check_is_fitted(model)
+    X, y = check_array(X, accept_sparse="csr"), np.asarray(y)
+    X_new, y_new = check_array(X_new, accept_sparse="csr"), np.asarray(y_new)
+    if getattr(model, "kernel", None) == "precomputed":
+        raise ValueError("kernel='precomputed' has no features to add a row to; use the kernel by name.")
+    before = np.asarray(model.decision_function(X))
+    stack = sparse.vstack if sparse.issparse(X) else np.vstack
+    after = [
+        clone(model).fit(stack([X, X_new[[k]]]), np.append(y, y_new[k])).decision_function(X) - before
+        for k in range(X_new.shape[0])
+    ]
+    return np.array(after)
+
+
+def _posed(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
+    """The problem a model has solved, its solution, and a copy of the model that has seen the rows."""
+    check_is_fitted(model)
+    if not hasattr(model, "_problem") or not hasattr(model, "loss_"):
+        raise ValueError(f"{type(model).__name__} is not one margin loss; influence needs one, sensitivity() does not.")
+    if len(model.classes_) != 2:
+        raise ValueError("influence is for two classes; use one of estimators_ with the labels y == classes_[j].")
+    if getattr(model, "n_components", None) is not None or model._penalty().ridge != 1:
+        raise ValueError("influence needs a ridge penalty (l1_ratio=0) and no landmarks; use sensitivity().")
+    if any(kink.jump > 0 for kink in model.loss_.kinks):
+        raise ValueError(f"{model.loss_!r} has a corner on which rows rest, so influence jumps; use sensitivity().")
+    probe = copy(model)
+    data = probe._training_set(X, y, None)
+    if len(data.codes) > _MOST_ROWS:
+        raise ValueError(f"influence solves a system of {len(data.codes)} rows; give at most {_MOST_ROWS} of them.")
+    data.shared = probe._prepare(data)
+    return probe._problem(data, data.signs()), model.solution_, probe
+
+
+def _new_rows(model: Any, probe: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> tuple[Any, Array]:
+    X_new, y_new = (X, y) if X_new is None else (X_new, y_new)
+    labels = np.asarray(y_new)
+    known = np.isin(labels, model.classes_)
+    X_new = check_array(X_new, accept_sparse="csr", dtype=[np.float64, np.float32])
+    if labels.shape != (X_new.shape[0],) or not known.all():
+        raise ValueError(f"y_new must hold one of {model.classes_.tolist()!r} for each row of X_new; got {y_new!r}.")
+    return X_new, np.where(labels == model.classes_[1], 1.0, -1.0)
+
+
+def _class_weight(model: Any, signs: Array) -> Array:
+    weights = getattr(model, "class_weight_", np.ones(2))
+    return np.asarray(weights)[(signs > 0).astype(int)]
+
+
+def _cross(problem: Any, probe: Any, X: Any, X_new: Any) -> Array:
+    """Inner products of the training rows with the new ones."""
+    if not problem.expansion.is_kernel:
+        new = X_new.toarray() if sparse.issparse(X_new) else np.asarray(X_new, dtype=np.float64)
+        return np.column_stack([problem.expansion.apply(row) for row in new])
+    if getattr(probe, "kernel", None) == "precomputed":
+        return np.asarray(X_new, dtype=np.float64).T
+    score = problem.expansion.scorer(np.eye(problem.expansion.shape[0]))
+    return np.asarray(score(X_new), dtype=np.float64).T

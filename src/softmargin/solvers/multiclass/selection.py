@@ -1,0 +1,232 @@
+"""k scores that sum to zero with costs that select features: accelerated proximal gradients on the features in use.
+
+    minimise  sum_i w_i L(F_i, y_i) + Omega(theta),    F = Z theta + b,   rows of theta and b sum to zero.
+
+With ``H`` a bound on the curvature of ``L`` and ``s`` the largest singular value of ``diag(w)^(1/2) [1 Z]``, a gradient
+step of length ``1 / (H s^2)`` followed by the proximal map of ``Omega`` lowers the objective. Both maps keep the sum at
+zero: soft thresholding with the multiplier of the constraint (its root lies between two of ``2k`` breakpoints), or
+shrinking whole rows. Steps are accelerated and restarted where the objective rises (FISTA). Features enter in sets:
+those at zero that violate optimality, until none does.
+
+Certificate: the proximal residual ``|theta - prox(theta - gradient)|`` over all features, in units of the largest
+gradient at zero coefficients. It vanishes at the minimum only. Concave curves are bounded by weighted elastic nets, one
+after the other (:mod:`softmargin.solvers.nonconvex.majorize_minimise`), from the solution of the convex one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import svds
+
+from softmargin.penalties import ClassPenalty
+from softmargin.problem import MulticlassProblem
+from softmargin.solution import Solution
+from softmargin.solvers.multiclass.design import Design
+from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
+
+__all__ = ["selects", "solve_selection", "zero_sum_threshold"]
+
+Array = NDArray[np.floating[Any]]
+
+_ROUNDS = 50
+_GAINED = 1e-2  # of the tolerance: a round of a concave curve that gains less is the last
+_STEPS = 20  # proximal steps that count as one
+_SMALL = 200  # columns up to which a dense singular value costs nothing
+_SAFETY = 1.01  # an iterative singular value is a lower bound
+
+
+def selects(problem: Any) -> bool:
+    """Whether a problem has costs that select, a loss with a bounded curvature, and features."""
+    penalty = getattr(problem, "penalty", None)
+    bounded = np.isfinite(getattr(problem.loss, "curvature_bound", np.inf))
+    return penalty is not None and bounded and not problem.expansion.is_kernel
+
+
+def zero_sum_threshold(z: Array, t: Array) -> Array:
+    """The rows ``x`` of sum zero with the least ``|x - z|^2 / 2 + sum_m t_m |x_m|``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> zero_sum_threshold(np.array([[3.0, 0.0, -1.0]]), np.ones((1, 3)))
+    array([[ 1.5, -0. , -1.5]])
+    """
+    t = np.broadcast_to(t, z.shape)
+    points = np.sort(np.concatenate([z - t, z + t], axis=1), axis=1)
+    away = z[:, None, :] - points[:, :, None]
+    totals = (np.sign(away) * np.maximum(np.abs(away) - t[:, None, :], 0)).sum(axis=2)
+    rows = np.arange(len(z))
+    left = np.clip((totals >= 0).sum(axis=1) - 1, 0, points.shape[1] - 2)
+    a, b = totals[rows, left], totals[rows, left + 1]
+    share = np.divide(a, a - b, out=np.zeros_like(a), where=a > b)
+    root = points[rows, left] + share * (points[rows, left + 1] - points[rows, left])
+    away = z - root[:, None]
+    return np.sign(away) * np.maximum(np.abs(away) - t, 0)
+
+
+def _prox(z: Array, penalty: ClassPenalty, length: float, members: Any) -> Array:
+    """The proximal map of ``length * Omega`` on some features."""
+    z = z - z.mean(axis=1, keepdims=True)
+    t = length * penalty.thresholds(z) if penalty.factors is None else length * _costs(penalty, members)
+    shrink = 1 / (1 + length * penalty.ridge)
+    if not penalty.group:
+        return shrink * zero_sum_threshold(z, t)
+    size = np.linalg.norm(z, axis=1, keepdims=True)
+    return shrink * z * np.maximum(1 - t / np.maximum(size, np.finfo(float).tiny), 0)
+
+
+def _costs(penalty: ClassPenalty, members: Any) -> Array:
+    assert penalty.factors is not None
+    return penalty.penalty.l1_ratio * penalty.factors[members]
+
+
+class _Fit:
+    """A convex selection problem on centred features; the intercept is a column of ones without a cost."""
+
+    def __init__(self, problem: MulticlassProblem, design: Design, penalty: ClassPenalty) -> None:
+        self.problem, self.Z, self.penalty, self.loss = problem, design.Z, penalty, problem.loss
+        self.free = problem.intercept == "free"
+        self.loss_bound = float(self.loss.curvature_bound)  # type: ignore[attr-defined]
+
+    def scores(self, coef: Array, b: Array, members: Any) -> Array:
+        return np.asarray(self.Z[:, members] @ coef) + b
+
+    def slopes(self, F: Array) -> Array:
+        slope = self.problem.weights[:, None] * self.loss.slope(F, self.problem.codes)  # type: ignore[attr-defined]
+        return slope - slope.mean(axis=1, keepdims=True)
+
+    def objective(self, coef: Array, b: Array, members: Any) -> float:
+        F = self.scores(coef, b, members)
+        penalty = self.penalty
+        part = penalty if penalty.factors is None else replace(penalty, factors=penalty.factors[members])
+        return float(self.problem.weights @ self.loss.value(F, self.problem.codes)) + part.value(coef)
+
+    def residuals(self, coef: Array, b: Array) -> tuple[Array, float]:
+        """How far each feature, and the intercept, is from optimal."""
+        slope = self.slopes(self.scores(coef, b, slice(None)))
+        gradient = np.asarray(self.Z.T @ slope)
+        # the ridge is in the proximal map, which is that of a unit step
+        moved = coef - _prox(coef - gradient, self.penalty, 1.0, slice(None))
+        edge = float(np.abs(slope.sum(axis=0)).max()) if self.free else 0.0
+        return np.abs(moved).max(axis=1), edge
+
+    def steepness(self, members: Any) -> float:
+        """The largest singular value of the weighted columns, squared, times the bound of the curvature."""
+        root = np.sqrt(self.problem.weights)
+        Z = self.Z[:, members]
+        columns = Z.multiply(root[:, None]).tocsr() if sparse.issparse(Z) else Z * root[:, None]
+        if min(columns.shape) <= _SMALL:
+            dense = columns.toarray() if sparse.issparse(columns) else columns
+            top = float(np.linalg.norm(dense, 2)) if dense.size else 0.0
+        else:
+            top = _SAFETY * float(svds(columns, k=1, return_singular_vectors=False, random_state=0)[0])
+        # centred columns are orthogonal to the intercept's; others may add up with it
+        edge = float(self.problem.weights.sum()) if self.free else 0.0
+        return self.loss_bound * (top**2 + edge if sparse.issparse(self.Z) else max(top**2, edge))
+
+    def descend(self, coef: Array, b: Array, members: Any, tol: float, left: int) -> tuple[Array, Array, int]:
+        """Accelerated steps on some features until their residual is small."""
+        length = 1 / max(self.steepness(members), np.finfo(float).tiny)
+        here, at, speed = (coef, b), (coef, b), 1.0
+        value = self.objective(coef, b, members)
+        done = 0
+        while done < left:
+            slope = self.slopes(self.scores(*at, members))
+            new = _prox(at[0] - length * np.asarray(self.Z[:, members].T @ slope), self.penalty, length, members)
+            b = at[1] - length * slope.sum(axis=0) if self.free else at[1]
+            done += 1
+            trial = self.objective(new, b, members)
+            if trial > value and speed > 1:
+                at, speed = here, 1.0
+                continue
+            # in units of the gradient: what the step would be if it were as long as one
+            moved = max(np.abs(new - at[0]).max(initial=0.0), np.abs(b - at[1]).max(initial=0.0)) / length
+            faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
+            push = (speed - 1) / faster
+            at = (new + push * (new - here[0]), b + push * (b - here[1]))
+            here, value, speed = (new, b), trial, faster
+            if moved <= tol:
+                break
+        return *here, done
+
+
+def _solve_convex(fit: _Fit, coef: Array, b: Array, tol: float, max_iter: int) -> tuple[Array, Array, float, int]:
+    """The minimiser of a convex selection problem, its residual and the steps taken."""
+    zero, k = np.zeros_like(coef), coef.shape[1]
+    start = np.zeros(k)
+    slope = fit.slopes(fit.scores(zero, start, slice(None)))
+    gradient = np.asarray(fit.Z.T @ slope)
+    scale = max(float(np.abs(gradient).max(initial=0.0)), float(np.abs(slope.sum(axis=0)).max()), 1e-300)
+    members = np.flatnonzero(coef.any(axis=1))
+    done = 0
+    while True:
+        part, b, steps = fit.descend(coef[members], b, members, 0.3 * tol * scale, max_iter - done)
+        coef = np.zeros_like(coef)
+        coef[members] = part
+        done += steps
+        each, edge = fit.residuals(coef, b)
+        residual = max(float(each.max(initial=0.0)), edge) / scale
+        wanting = np.setdiff1d(np.flatnonzero(each > tol * scale), members)
+        if residual <= tol or done >= max_iter or (not len(wanting) and steps == 0):
+            return coef, b, residual, done
+        # the worst first: as many again as are in use, and at least ten
+        worst = wanting[np.argsort(-each[wanting])][: max(10, len(members))]
+        members = np.union1d(members, worst)
+
+
+class _Rounds:
+    """Concave curves: the elastic net that touches at the last coefficients."""
+
+    def __init__(self, fit: _Fit, concave: ClassPenalty, coef: Array, b: Array, how: tuple[float, int]) -> None:
+        self.fit, self.concave, self.how = fit, concave, how
+        self.at = self.last = (coef, b, np.inf, 0)
+        self.value = np.inf
+
+    def objective(self) -> float:
+        return self.value
+
+    def next_round(self) -> bool | None:
+        if self.at[3] >= self.how[1]:
+            return None
+        penalty, (coef, b, _, n_iter) = self.concave.linearize(self.at[0]), self.at
+        self.fit.penalty = penalty
+        self.last, before = self.at, self.value
+        coef, b, gap, steps = _solve_convex(self.fit, coef, b, *self.how)
+        self.at = (coef, b, gap, n_iter + steps)
+        F = self.fit.scores(coef, b, slice(None))
+        self.value = float(self.fit.problem.weights @ self.fit.loss.value(F, self.fit.problem.codes))
+        self.value += self.concave.value(coef)
+        return before - self.value <= _GAINED * self.how[0] * abs(self.value)
+
+    def undo(self) -> None:
+        self.at = self.last
+
+
+def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
+    """Fit with costs that select."""
+    penalty = problem.penalty
+    assert penalty is not None
+    design = Design.of(problem)
+    p, k = problem.expansion.shape[1], problem.n_classes
+    coef, b = np.zeros((p, k)), np.zeros(k)
+    if start is not None and np.shape(start.coef) == (p, k):
+        coef, b = np.array(start.coef, dtype=float), design.shifted_intercept(start)
+    max_iter = max(max_iter, 1) * _STEPS
+    fit = _Fit(problem, design, penalty if penalty.convex else penalty.pilot)
+    coef, b, gap, n_iter = _solve_convex(fit, coef, b, tol, max_iter)
+    history = []
+    if not penalty.convex:
+        rounds = _Rounds(fit, penalty, coef, b, (tol, max_iter))
+        _, settled = majorize_minimise(rounds, history, _ROUNDS)
+        coef, b, gap, more = rounds.at
+        n_iter, gap = n_iter + more, gap if settled else max(gap, 1.0)
+    F = fit.scores(coef, b, slice(None))
+    objective = float(problem.weights @ problem.loss.value(F, problem.codes)) + penalty.value(coef)
+    coef, b = design.original(coef, b)
+    history = history or [objective]
+    return Solution(coef, b, None, objective, gap, n_iter, gap <= tol, certificate="proximal residual", history=history)

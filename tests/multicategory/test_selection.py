@@ -1,0 +1,101 @@
+"""Costs that select features of several classes, against an interior point and by optimality."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from softmargin import CompositeLeastSquaresClassifier, TruncatedSoftmaxClassifier, TunedClassifier
+from softmargin.penalties import MCP, SCAD
+from softmargin.solvers.multiclass.selection import zero_sum_threshold
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "selection.json").read_text())
+X, CODES = np.array(GOLDEN["X"]), np.array(GOLDEN["codes"])
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: f"{case['mix']}-{case['l1_ratio']}-{case['group']}")
+def test_sparse_composite_least_squares_is_the_minimiser_of_an_interior_point(case):
+    settings = {name: case[name] for name in ("mix", "l1_ratio", "group", "C")}
+    model = CompositeLeastSquaresClassifier(**settings).fit(X, CODES)
+    assert model.solution_.objective == pytest.approx(case["objective"], rel=1e-6)
+    np.testing.assert_allclose(model.coef_, case["coef"], atol=1e-4)
+    np.testing.assert_allclose(model.intercept_, case["b"], atol=1e-4)
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-10)
+
+
+def test_the_proximal_map_of_zero_sum_rows_is_the_least_of_a_search():
+    rng = np.random.default_rng(0)
+    for k in (2, 3, 5):
+        z, t = 2 * rng.standard_normal((1, k)), rng.random((1, k))
+        found = zero_sum_threshold(z, t)[0]
+        assert abs(found.sum()) < 1e-12
+
+        def cost(x, z=z, t=t):
+            x = np.append(x, -x.sum())
+            return 0.5 * np.sum((x - z[0]) ** 2) + t[0] @ np.abs(x)
+
+        best = min((minimize(cost, s, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000})
+                    for s in (found[:-1], np.zeros(k - 1))), key=lambda r: r.fun)  # fmt: skip
+        assert cost(found[:-1]) <= best.fun + 1e-9
+
+
+def test_a_group_selects_features_for_all_classes_and_noise_goes_first():
+    rng = np.random.default_rng(1)
+    y = np.arange(150) % 3
+    noisy = np.column_stack([np.eye(3)[y] * 2 + rng.standard_normal((150, 3)), rng.standard_normal((150, 30))])
+    model = CompositeLeastSquaresClassifier(C=0.02, l1_ratio=1.0).fit(noisy, y)
+    used = np.flatnonzero(np.any(model.coef_ != 0, axis=0))
+    assert set(used) <= {0, 1, 2}
+    assert len(used) == 3
+    tuned = TunedClassifier(CompositeLeastSquaresClassifier(l1_ratio=1.0), grid={"C": [0.01, 0.1]}, criterion="cv")
+    assert tuned.fit(noisy, y).score(noisy, y) > 0.8
+
+
+@pytest.mark.parametrize("penalty", [SCAD(l1_ratio=0.8), MCP(l1_ratio=0.8)])
+def test_truncated_softmax_with_a_concave_penalty_is_stationary(penalty):
+    y = CODES.copy()
+    y[:3] = 2 - y[:3]
+    model = TruncatedSoftmaxClassifier(C=0.5, penalty=penalty, group=True).fit(X, y)
+    history = np.array(model.solution_.history)
+    assert np.all(np.diff(history) <= 1e-9 * np.abs(history[:-1]))
+    theta, kept = model.coef_.T, model.sample_trust_ > 0
+    curve = penalty
+    F = X @ theta + model.intercept_
+    P = np.exp(F - logsumexp(F, axis=1, keepdims=True))
+    gradient = 0.5 * X[kept].T @ (P - np.eye(3)[y])[kept]
+    size = np.linalg.norm(theta, axis=1)
+    for j in range(len(theta)):
+        if size[j] > 0:
+            pulled = gradient[j] + 0.2 * theta[j] + 0.8 * curve.relative_slopes(size[j : j + 1]) * theta[j] / size[j]
+            np.testing.assert_allclose(pulled, 0, atol=2e-4)
+        else:
+            assert np.linalg.norm(gradient[j]) <= 0.8 + 1e-4
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"l1_ratio": 0.5, "kernel": "rbf"}, "select features"),
+        ({"l1_ratio": 0.5, "penalize_intercept": True}, "select features"),
+        ({"l1_ratio": 0.5, "C": "auto"}, "no closed form"),
+        ({"l1_ratio": 2.0}, "l1_ratio must be"),
+        ({"group": "rows"}, "group must be"),
+    ],
+)
+def test_what_does_not_go_with_selection_is_refused(parameters, said):
+    with pytest.raises(ValueError, match=said):
+        CompositeLeastSquaresClassifier(**parameters).fit(X, CODES)
+
+
+def test_two_classes_and_sparse_rows_and_an_offset():
+    from scipy import sparse
+
+    y = np.where(CODES == 2, "b", "a")
+    dense = CompositeLeastSquaresClassifier(C=0.1, l1_ratio=0.8).fit(X, y)
+    thin = CompositeLeastSquaresClassifier(C=0.1, l1_ratio=0.8).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(thin.decision_function(sparse.csr_array(X)), dense.decision_function(X), atol=1e-4)
+    shifted = CompositeLeastSquaresClassifier(C=0.1, l1_ratio=0.8).fit(X + 100, y)
+    np.testing.assert_allclose(shifted.decision_function(X + 100), dense.decision_function(X), atol=1e-4)
