@@ -213,13 +213,14 @@ def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: flo
     assert penalty is not None
     design = Design.of(problem)
     p, k = problem.expansion.shape[1], problem.n_classes
-    coef, b = np.zeros((p, k)), np.zeros(k)
+    coef: Array = np.zeros((p, k))
+    b: Array = np.zeros(k)
     if start is not None and np.shape(start.coef) == (p, k):
         coef, b = np.array(start.coef, dtype=float), design.shifted_intercept(start)
     max_iter = max(max_iter, 1) * _STEPS
     fit = _Fit(problem, design, penalty if penalty.convex else penalty.pilot)
     coef, b, gap, n_iter = _solve_convex(fit, coef, b, tol, max_iter)
-    history = []
+    history: list[float] = []
     if not penalty.convex:
         rounds = _Rounds(fit, penalty, coef, b, (tol, max_iter))
         _, settled = majorize_minimise(rounds, history, _ROUNDS)
