@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.special import expit
@@ -211,7 +211,9 @@ class RobustSVC(ExpansionClassifier):
         """The scales in the order of the classes; of a dict no fit has seen yet, in its own order."""
         if "_class_sigma_" in vars(self):
             return self._class_sigma_
-        given = {label.item() if isinstance(label, np.generic) else label: s for label, s in dict(self.sigma).items()}
+        given = {
+            label.item() if isinstance(label, np.generic) else label: s for label, s in cast(dict, self.sigma).items()
+        }
         classes = self.classes_.tolist() if hasattr(self, "classes_") else list(given)
         if set(given) != set(classes) or not all(is_number(s) and s > 0 for s in given.values()):
             raise ValueError(
@@ -231,6 +233,9 @@ class RobustSVC(ExpansionClassifier):
 
     def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         data = super()._training_set(X, y, sample_weight)
+        given = (not self._is_settled, isinstance(self.sigma, Mapping), self.start is not None, self.callback)
+        if not data.is_resident and any(given):
+            raise ValueError("sigma='auto' or by class, start and callback need rows in memory; fit a sample of them.")
         if isinstance(self.sigma, Mapping) and isinstance(self.loss, str):
             self._class_sigma_ = self._sigma_by_class()
         if self.start is not None:
@@ -257,7 +262,7 @@ class RobustSVC(ExpansionClassifier):
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         if not self._is_settled and "sigma_" not in vars(self):
             self.sigma_, data.start = self._chosen_sigma(data, y)
-        self._descent_ = (vars(self).pop("_start_", None), self._onlooker(data, y))
+        self._descent_ = (self.__dict__.pop("_start_", None), self._onlooker(data, y))
         try:
             super()._fit_binary(data, y)
         finally:

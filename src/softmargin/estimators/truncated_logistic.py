@@ -232,12 +232,14 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     ) -> Any:
         super()._fit_from(start, expansion, X, y, sample_weight)
         # a row is given up where its label's probability is below exp(-level)
-        caps = vars(self).pop("_caps_", None)
+        caps = self.__dict__.pop("_caps_", None)
         self.outliers_ = self.sample_trust_ < expit(self._loss().at if caps is None else CappedByRow(caps).at)
         return self
 
     def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         data = super()._training_set(X, y, sample_weight)
+        if self.leverage is not None and not data.is_resident:
+            raise ValueError("leverage needs rows in memory; use leverage=None for chunked rows, or fit a sample.")
         if self.leverage is not None:
             self._caps_ = data.expand(self._caps(data), self.level)
         return data

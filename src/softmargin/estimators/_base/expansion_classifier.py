@@ -92,7 +92,7 @@ class ExpansionClassifier(Scored, ClassifierBase):
     def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
         """The instance of (P) that the parameters and the data make."""
         return Problem(
-            self._loss().of_classes(data.codes),
+            self._loss().of_classes(data.codes) if data.is_resident else self._loss(),
             data.shared,
             y.astype(np.float64, copy=False),
             self.C * data.weight,
