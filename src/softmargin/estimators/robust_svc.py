@@ -212,7 +212,8 @@ class RobustSVC(ExpansionClassifier):
         if "_class_sigma_" in vars(self):
             return self._class_sigma_
         given = {
-            label.item() if isinstance(label, np.generic) else label: s for label, s in cast(dict, self.sigma).items()
+            label.item() if isinstance(label, np.generic) else label: s
+            for label, s in cast("dict[Any, float]", self.sigma).items()
         }
         classes = self.classes_.tolist() if hasattr(self, "classes_") else list(given)
         if set(given) != set(classes) or not all(is_number(s) and s > 0 for s in given.values()):
