@@ -95,7 +95,7 @@ class GridFamily(WeightFamily):
             self.n_iter += found.n_iter
             self.converged = self.converged and found.converged
             if j == self._half:
-                self.plain = _plain(found, column, objective, tol)
+                self.plain = _plain(found, column, objective, plan.tol)
         self.scorer: Any = expansion.scorer(coef)
         self._support = expansion.support(coef)
         self.training = bracket(scores[:, self._on_grid])
