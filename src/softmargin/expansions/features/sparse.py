@@ -49,6 +49,7 @@ class SparseFeatures(Features):
             raise ValueError("SparseFeatures needs a scipy sparse matrix in CSR or CSC format.")
         self._X = X
         self._other: Any = None
+        self._turned: Any = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -79,7 +80,9 @@ class SparseFeatures(Features):
         return np.asarray(self._X @ coef.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
 
     def transpose(self, r: Array) -> Array:
-        return np.asarray(self._X.T @ r.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+        if self._turned is None:  # making this view costs as much as a product with a small matrix
+            self._turned = self._X.T
+        return np.asarray(self._turned @ r.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
 
     def gram(self, weights: Array) -> Array:
         return gram(*self._stored(), np.ascontiguousarray(weights, dtype=np.float64), self.shape[1])
@@ -95,7 +98,7 @@ class SparseFeatures(Features):
             rows = rows.copy()
             rows.sum_duplicates()
             if self._X.format == "csr":
-                self._X = rows
+                self._X, self._turned = rows, None
             else:
                 self._other = rows
         data = rows.data if rows.data.dtype in (np.float32, np.float64) else rows.data.astype(np.float64)

@@ -11,7 +11,8 @@ By shape.
   row on its side is optimal for all rows; otherwise the rows on the wrong side join and it is solved again (sifting).
   The set only grows, so this ends.
 * Many rows and columns: the box QP by working sets, with ``K = XX'`` never formed.
-* Sparse rows: dual coordinate descent first (``dual_descent``), within the price of what follows.
+* Sparse rows: dual coordinate descent (``dual_descent``) first, within the price of what follows, or where the start
+  settles too few rows.
 * Stiff problems (large features or costs, where pair steps crawl): an interior point on all rows.
 
 All end in the box QP's own finish: multipliers put on their bounds, the free ones' equations solved, the interval of
@@ -51,6 +52,7 @@ GRAM_ROWS = 6000  # up to here XX' may be formed where columns are many
 COLUMNS = 2000  # beyond, p x p systems cost more than working sets
 FINE = 1e-5  # KKT violation from which multipliers are refined to their last digits
 FINEST_DESCENT = 1e-7  # coordinate descent is not asked for more
+OPEN = 0.5  # share of the rows left open from where sifting has nothing to offer (the hinge row of w8a in ``real``)
 GAP = 1e-6  # relative duality gap at which nothing is refined unless such a violation is asked for
 STIFF = 1e5  # squared length of a row times a bound: how far steps may have to go, in scores
 CRAWL = 3e4  # that times the rows: where pair steps on a Gram matrix become slower than an interior point
@@ -104,8 +106,12 @@ def _solve_stiff(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> 
 def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> tuple[BoxSolution, Array]:
     n, p = features.shape
     w, b, residual, blur = _start(features, box, max(ROWS_PER_COLUMN * p, n // 30))
-    open_rows = np.abs(residual) <= 3 * blur
     u = np.where(residual > 0, box.hi, box.lo)
+    open_rows = _widen(np.abs(residual) <= 3 * blur, residual, u, box)
+    if tol > FINE and features.is_sparse and np.count_nonzero(open_rows) > OPEN * n:
+        found, coef = dual_descent(features, box, start=None, tol=tol, max_passes=MOST_PASSES)
+        if found.converged or found.gap <= GAP:
+            return found, coef
     n_iter = 0
     while True:
         open_rows = _widen(open_rows, residual, u, box)
