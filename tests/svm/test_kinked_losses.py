@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 from softmargin import MarginClassifier
 from softmargin.expansions import DenseFeatures, Kernel, SparseFeatures, expand
-from softmargin.losses import BalancedHinge, Hinge
+from softmargin.losses import BalancedHinge, Hinge, SquaredHinge
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
@@ -167,6 +168,21 @@ def test_dual_descent_on_sparse_rows_equals_the_certified_optimum(shape, interce
     assert primal - (alpha.sum() - 0.5 * np.sum((X.T @ dual) ** 2)) <= 2e-6 * primal
     dense = solve(problem(X.toarray(), y, BalancedHinge(balance), weights, fit_intercept=intercept), tol=1e-8)
     assert found.objective == pytest.approx(dense.objective, rel=2e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("offset", [0.0, 0.3])
+def test_squared_hinges_of_many_sparse_columns_equal_newtons(intercept, offset):
+    rng = np.random.default_rng(7)
+    X = sparse.random_array((1200, 3000), density=0.02, rng=rng, format="csr")
+    y = np.where(X[:, [0, 1, 2]].sum(axis=1) + 0.1 * rng.normal(size=1200) > 0.02, 1.0, -1.0)
+    one = problem(X, y, SquaredHinge(), rng.choice([0.0, 0.5, 3.0], size=1200), fit_intercept=intercept)
+    one = replace(one, offset=offset * rng.normal(size=1200))
+    found, newtons = solve(one, solver="dual_descent", tol=1e-6), solve(one, solver="newton", tol=1e-9)
+    assert found.converged
+    assert found.objective == pytest.approx(newtons.objective, rel=1e-6)
+    assert one.objective(found.coef, found.intercept) == pytest.approx(found.objective, rel=1e-9)
+    np.testing.assert_allclose(X.T @ np.asarray(found.dual), found.coef, atol=1e-9)
 
 
 def test_repeated_binary_rows_are_solved_to_the_gap_asked_for():

@@ -15,10 +15,11 @@ from softmargin.solvers.nonconvex.margin_losses import MarginLossFit, OnRound, S
 from softmargin.solvers.passes import engines_by_passes
 from softmargin.solvers.ridge.newton import NEWTON
 from softmargin.solvers.svm.one_corner import BOX_QP
+from softmargin.solvers.svm.squared_hinge import SPARSE_SQUARED_HINGE
 
 __all__ = ["CONVEX_ENGINES", "ENGINES", "MULTICLASS_ENGINES", "majorizer"]
 
-CONVEX_ENGINES: tuple[Engine, ...] = (NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX_QP)
+CONVEX_ENGINES: tuple[Engine, ...] = (SPARSE_SQUARED_HINGE, NEWTON, PROXIMAL_NEWTON, LOCAL_LINEAR, BOX_QP)
 
 
 def majorizer(starts: Starts | None = None, on_round: OnRound | None = None) -> Engine:

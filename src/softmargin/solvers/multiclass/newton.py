@@ -6,8 +6,9 @@ Steps solve the Newton equations by preconditioned conjugate gradients: a produc
 the rows, so no (pk) x (pk) matrix is formed. A backtracking line search makes every step a decrease. There are two
 spaces to move in.
 
-* Features: the preconditioner is the diagonal of the Hessian averaged over the classes, which keeps directions in the
-  sum-to-zero subspace. Certificate: the largest entry of the gradient.
+* Features: the preconditioner is the Hessian averaged over the classes, factorised where columns are few beside the
+  classes and its diagonal elsewhere; either keeps directions in the sum-to-zero subspace. Certificate: the largest
+  entry of the gradient.
 * Inner products (kernels, and more features than rows): ``f = sum_i beta_i K(x_i, .)``, and gradients are taken in the
   norm of ``f``: ``w L'(F) + beta``. The Hessian becomes ``I + D K``, D the curvatures of the rows; its preconditioner
   ``(I + mean(D) K)^-1`` costs one Cholesky factorisation, after which some ten products with K make a step.
@@ -19,6 +20,7 @@ factorised, p^3 for one class and (pk)^3 for k that are coupled.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,10 @@ __all__ = ["solve_smooth", "spectral_features"]
 Array = NDArray[np.floating[Any]]
 
 _MAX_CG = 200
+# A factor costs n p^2 multiplications, a product with the Hessian 2 n p k: up to so many columns per class the factor
+# costs no more than the products it saves (pendigits and letter in ``python -m benchmarks real``).
+_COLUMNS_PER_CLASS = 20
+_TINY = 1e-300
 _BALANCED = 1e-6  # sums of terms of both signs keep about ten digits: a gradient at zero smaller beside them is none
 
 
@@ -52,7 +58,7 @@ class _Features:
     """Points ``theta`` (m, k), whose first row is the intercept if there is one, with the sum of squares as norm."""
 
     def __init__(self, design: Design, problem: MulticlassProblem) -> None:
-        self.Z, self.cost = design.Z, problem.weights
+        self.Z, self.cost, self.classes = design.Z, problem.weights, problem.n_classes
         self.has_intercept = problem.intercept != "none"
         self.ridge = np.ones((self.Z.shape[1] + self.has_intercept, 1))
         if problem.intercept == "free":
@@ -94,14 +100,27 @@ class _Features:
         """What the inner product of the norm multiplies ``theta`` with."""
         return self.ridge * theta
 
-    def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
-        weight = curvature.mean(axis=1)
-        squares = np.asarray((self.Z.multiply(self.Z) if sparse.issparse(self.Z) else np.square(self.Z)).T @ weight)
+    def _preconditioner(self, weight: Array) -> Callable[[Array], Array]:
+        """The inverse of the Hessian for curvatures that all classes share, or of its diagonal."""
+        if sparse.issparse(self.Z) or self.Z.shape[1] > _COLUMNS_PER_CLASS * self.classes:
+            squares = np.asarray((self.Z.multiply(self.Z) if sparse.issparse(self.Z) else np.square(self.Z)).T @ weight)
+            if self.has_intercept:
+                squares = np.r_[weight.sum(), squares]
+            inverse = 1 / np.maximum(squares[:, None] + self.ridge, _TINY)
+            return lambda residual: inverse * residual
+        weighted = self.Z * weight[:, None]
+        H = weighted.T @ self.Z
         if self.has_intercept:
-            squares = np.r_[weight.sum(), squares]
-        inverse = 1 / np.maximum(squares[:, None] + self.ridge, 1e-300)
+            border = weighted.sum(axis=0)
+            H = np.block([[np.full((1, 1), weight.sum()), border[None, :]], [border[:, None], H]])
+        H[np.diag_indices_from(H)] += np.maximum(self.ridge[:, 0], _TINY)
+        factor = shifted_cholesky(np.ascontiguousarray(H))
+        return lambda residual: linalg.cho_solve((factor, True), residual, check_finite=False)
+
+    def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
+        precondition = self._preconditioner(curvature.mean(axis=1))
         step, residual = np.zeros_like(gradient), -gradient
-        scaled = inverse * residual
+        scaled = precondition(residual)
         direction = scaled.copy()
         rho = first = float(np.sum(residual * scaled))
         for _ in range(_MAX_CG):
@@ -111,7 +130,7 @@ class _Features:
                 break
             step += (rho / bend) * direction
             residual -= (rho / bend) * image
-            scaled = inverse * residual
+            scaled = precondition(residual)
             rho, previous = float(np.sum(residual * scaled)), rho
             if rho <= accuracy**2 * first:
                 break
@@ -168,7 +187,7 @@ class _InnerProducts:
         return self.factor(residual)
 
     def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
-        level, mass = float(curvature.mean()), max(float(curvature.mean(axis=1).sum()), 1e-300)
+        level, mass = float(curvature.mean()), max(float(curvature.mean(axis=1).sum()), _TINY)
         step, residual = np.zeros_like(gradient), -gradient
         direction = image_K = np.zeros_like(gradient)
         rho, first = 0.0, 0.0

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from softmargin._compiled.dualdescent import descend_rows
 from softmargin.expansions import Expansion
-from softmargin.solvers.svm.box_qp import BoxQP, BoxSolution, Iterate, box_report, feasible_start
+from softmargin.solvers.svm.box_qp import SNAP, BoxQP, BoxSolution, Iterate, box_report, feasible_start
 
-__all__ = ["MOST_PASSES", "dual_descent", "passes_worth"]
+__all__ = ["MOST_PASSES", "PASSES_COUNTED", "descend", "dual_descent", "is_cheap_to_finish", "passes_worth"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -25,11 +25,13 @@ Array = NDArray[np.floating[Any]]
 # of one row in a Hessian, p^3 of these in its factor, and the steps an interior point takes. The hinge rows of
 # ``python -m benchmarks real`` are where to measure them.
 _ENTRY, _PAIR, _PIVOT, _STEPS = 3.0, 0.5, 0.015, 30
+_EQUATION = 0.115  # the cube of the number of free multipliers times this solves their equations
 _FEWEST, MOST_PASSES = 100, 1000  # below, passes are seldom enough; beyond, the problem is ill-conditioned
-# The intercept's weight beside a row's squared length: 1 makes every row wait for all others, 0.001 makes the sum of the
-# multipliers slow to settle; between 0.01 and 0.1 little changes (hinge on news20_pcmac, movie_reviews, phishing).
+# The intercept's weight beside a row's squared length: 1 makes every row wait for all others, 0.001 makes the sum of
+# the multipliers slow to settle; from 0.01 to 0.1 little changes (the hinge rows of news20_pcmac, movie_reviews and
+# phishing in ``python -m benchmarks real``).
 _COUPLING = 0.03
-_PASSES_COUNTED = 20  # passes that count as one step beside working sets and Newton steps
+PASSES_COUNTED = 20  # passes that count as one step beside working sets and Newton steps
 
 
 def passes_worth(features: Expansion, warm: bool) -> int:
@@ -48,25 +50,50 @@ def passes_worth(features: Expansion, warm: bool) -> int:
     return passes if passes >= _FEWEST else 0
 
 
+def is_cheap_to_finish(features: Expansion, box: BoxQP, u: Array) -> bool:
+    """Whether the equations of the free multipliers, and their inner products, cost less than a hundred passes."""
+    room = SNAP * np.minimum(box.hi - box.lo, 1 + np.abs(u))
+    free = np.count_nonzero((u > box.lo + room) & (u < box.hi - room))
+    in_column = np.bincount(features.rows().indices).astype(np.float64)
+    products = float(in_column @ in_column) * (free / len(u)) ** 2
+    return _EQUATION * float(free) ** 3 + _ENTRY * products <= _FEWEST * _ENTRY * features.n_stored
+
+
 def dual_descent(
     features: Expansion, box: BoxQP, *, start: Array | None, tol: float, max_passes: int
 ) -> tuple[BoxSolution, Array]:
     """The point reached within ``max_passes``, certified, and its weights."""
+    u, left, passes = descend(features, box, np.zeros_like(box.q), start, tol, max_passes)
+    w = features.transpose(u)
+    G = features.apply(w) - box.q
+    b = _best_intercept(-G, box) if box.intercept else 0.0
+    found = box_report(box, Iterate(u, G, 1 + passes // PASSES_COUNTED), tol, intercept=b)
+    return replace(found, converged=left <= tol), w
+
+
+def descend(
+    features: Expansion, box: BoxQP, diagonal: Array, start: Array | None, tol: float, max_passes: int
+) -> tuple[Array, float, int]:
+    """Multipliers of ``XX' + D`` in the box that sum to zero, the violation before their sum was mended, the passes."""
     X = features.rows()
     u = feasible_start(start, box)
     w = np.ascontiguousarray(features.transpose(u))
     dual = np.zeros(2)
     if box.intercept:
-        known = 0.0 if start is None else _best_intercept(box.q - features.apply(w), box)
-        dual[:] = known, _COUPLING * float(features.squared_norms().sum()) / features.shape[0]
+        residual = box.q - features.apply(w) - diagonal * u
+        coupling = _COUPLING * float(features.squared_norms().sum()) / features.shape[0]
+        dual[:] = 0.0 if start is None else _middle(residual, u, box), coupling
     entries = np.ascontiguousarray(X.data, dtype=np.float64)
-    passes, left = descend_rows(X.indptr, X.indices, entries, box.q, box.lo, box.hi, np.zeros_like(u), u, w, dual, tol, max_passes)
-    u = feasible_start(u, box)
-    w = features.transpose(u)
-    G = features.apply(w) - box.q
-    b = _best_intercept(-G, box) if box.intercept else 0.0
-    found = box_report(box, Iterate(u, G, 1 + passes // _PASSES_COUNTED), tol, intercept=b)
-    return replace(found, converged=left <= tol), w
+    passes, left = descend_rows(
+        X.indptr, X.indices, entries, box.q, box.lo, box.hi, diagonal, u, w, dual, tol, max_passes
+    )
+    return feasible_start(u, box), left, passes
+
+
+def _middle(residual: Array, u: Array, box: BoxQP) -> float:
+    """The intercept that the free multipliers of a start suggest."""
+    free = (u > box.lo) & (u < box.hi)
+    return float(np.median(residual[free])) if free.any() else 0.0
 
 
 def _best_intercept(r: Array, box: BoxQP) -> float:

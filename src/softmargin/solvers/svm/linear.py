@@ -34,10 +34,11 @@ from softmargin.solvers.svm.box_qp import (
     BoxSolution,
     Iterate,
     box_report,
+    feasible_start,
     finish_box_qp,
     solve_box_qp,
 )
-from softmargin.solvers.svm.dual_descent import MOST_PASSES, dual_descent, passes_worth
+from softmargin.solvers.svm.dual_descent import MOST_PASSES, dual_descent, is_cheap_to_finish, passes_worth
 from softmargin.solvers.svm.interior_point import interior_point
 from softmargin.solvers.svm.kernel_rows import FeatureRows, GramRows
 from softmargin.solvers.svm.smoothed_start import SmoothedStart, smoothed_start
@@ -51,6 +52,7 @@ ROWS_PER_COLUMN = 40  # rows a start or an interior point is worth sifting for
 GRAM_ROWS = 6000  # up to here XX' may be formed where columns are many
 COLUMNS = 2000  # beyond, p x p systems cost more than working sets
 FINE = 1e-5  # KKT violation from which multipliers are refined to their last digits
+FINISH = 10  # working sets that the finish of coordinate descent may take
 FINEST_DESCENT = 1e-7  # coordinate descent is not asked for more
 OPEN = 0.5  # share of the rows left open from where sifting has nothing to offer (the hinge row of w8a in ``real``)
 GAP = 1e-6  # relative duality gap at which nothing is refined unless such a violation is asked for
@@ -59,14 +61,25 @@ CRAWL = 3e4  # that times the rows: where pair steps on a Gram matrix become slo
 
 
 def solve_linear_hinge(
-    features: Expansion, box: BoxQP, *, start: Array | None = None, tol: float = 1e-3, max_iter: int = 10_000
+    features: Expansion,
+    box: BoxQP,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    near: bool = False,
 ) -> tuple[BoxSolution, Array]:
-    """The solution of the box QP and its weights ``X'u``."""
+    """The solution of the box QP and its weights ``X'u``; a ``near`` start solves the same problem less accurately."""
     n, p = features.shape
     if is_stiff(features, box):
         return _solve_stiff(features, box, tol, max_iter)
     passes = passes_worth(features, start is not None) if n > EXACT_ROWS and tol > FINEST_DESCENT else 0
     if passes:
+        if near and start is not None and is_cheap_to_finish(features, box, start):
+            few = Iterate(feasible_start(start, box))
+            found = finish_box_qp(FeatureRows(features), box, few, tol=tol, max_iter=FINISH)
+            if found.gap <= GAP:
+                return found, features.transpose(found.u)
         found, w = dual_descent(features, box, start=start, tol=tol, max_passes=passes)
         if found.converged or found.gap <= GAP:
             return found, w

@@ -66,10 +66,11 @@ class KinkedFamily:
         self._conditioned = None if expansion.is_kernel else Conditioned.of(expansion, intercept, largest)
         self._rows: GramRows | None = None
         self.tighten(tol)
+        self._near = False
 
     def tighten(self, tol: float) -> None:
-        """Ask for another accuracy; kernel rows are computed anew only where it needs double precision."""
-        self.tol = tol
+        """Ask for another accuracy of the last solution; kernel rows are made anew where it needs double precision."""
+        self.tol, self._near = tol, True
         if self._conditioned is None:
             dtype = _row_type(self.expansion, self.largest, tol)
             if self._rows is None or self._rows.dtype != dtype:
@@ -93,7 +94,8 @@ class KinkedFamily:
         assert self._conditioned is not None
         features = self._conditioned.features
         if self._rows is None or is_stiff(features, box):
-            return solve_linear_hinge(features, box, start=start, tol=self.tol, max_iter=self.max_iter)
+            near = start is not None and self._near
+            return solve_linear_hinge(features, box, start=start, tol=self.tol, max_iter=self.max_iter, near=near)
         found = solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
         return found, features.transpose(found.u)
 
