@@ -123,17 +123,22 @@ def _run_once(call: Callable[[], Any]) -> tuple[float, float, Any]:
     return (result.seconds, math.nan, result.result) if isinstance(result, Timed) else (elapsed, busy, result)
 
 
-def race(one: Contest, runs: int) -> list[Entry]:
-    """Warm everybody up, then take turns; ours is the first entry."""
+def race(one: Contest, runs: int, patience: float = math.inf) -> list[Entry]:
+    """Warm everybody up, then take turns; ours is the first entry.
+
+    Whose first call takes longer than ``patience`` is not called again: that call counts.
+    """
     calls = {"softmargin": one.ours, **one.peers}
     entries = [Entry(name) for name in calls]
     for entry in entries:
         try:
-            seconds, _, result = _run_once(calls[entry.name])
+            seconds, busy, result = _run_once(calls[entry.name])
         except Absent as reason:
             entry.reason = str(reason)
             continue
         entry.first = seconds
+        if busy > patience:
+            entry.times, entry.cpu = [max(seconds, _TOO_SLOW)], [busy]
         if one.objective is not None:
             entry.value = np.atleast_1d(np.asarray(one.objective(result), dtype=float))
     for _ in range(runs):
@@ -214,17 +219,28 @@ def topics() -> list[str]:
     return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
-def run_topic(name: str, quick: bool = False, runs: int | None = None, results: Path = RESULTS) -> str:
-    """Run one topic, print it and rewrite its section of the results file."""
+def run_topic(
+    name: str, quick: bool = False, runs: int | None = None, results: Path = RESULTS, only: list[str] | None = None
+) -> str:
+    """Run one topic, print it and rewrite its section of the results file.
+
+    ``only`` names functions of the topic's module: the parts of the others stay as they were written last.
+    """
     module = import_module(f"benchmarks.{name}")
+    kept = _parts(_section(name, results)) if only else {}
     parts, peers_seen = [f"## {name}", "", (module.__doc__ or "").strip()], set()
     for make in [f for f in vars(module).values() if getattr(f, "kind", None) and f.__module__ == module.__name__]:
+        title = make(quick).title if make.kind == "contest" and only else make.__doc__ or make.__name__
+        heading = f"### {title.strip()}"
+        if only and make.__name__ not in only:
+            parts += ["", kept[heading]] if heading in kept else []
+            continue
         if make.kind == "contest":
             one = make(quick)
             peers_seen |= {getattr(call, "module", "") for call in one.peers.values()} - {""}
             section = report(one, race(one, 1 if quick else runs or one.runs))
         else:
-            section = f"### {(make.__doc__ or make.__name__).strip()}\n\n{make(quick)}"
+            section = f"{heading}\n\n{make(quick)}"
         print(section, end="\n\n", flush=True)
         parts += ["", section]
     parts += ["", _versions(peers_seen)]
@@ -232,6 +248,19 @@ def run_topic(name: str, quick: bool = False, runs: int | None = None, results: 
     if not quick:
         _write_section(name, text, results)
     return text
+
+
+def _section(name: str, results: Path) -> str:
+    """A topic's section as it stands."""
+    page = results.read_text(encoding="utf-8") if results.exists() else ""
+    return page.partition(f"<!-- begin {name} -->")[2].partition(f"<!-- end {name} -->")[0]
+
+
+def _parts(section: str) -> dict[str, str]:
+    """The parts of a section by their headings."""
+    body = section.rpartition("\nVersions: ")[0]
+    parts = ["### " + part.strip() for part in body.split("\n### ")[1:]]
+    return {part.partition("\n")[0]: part for part in parts}
 
 
 def _write_section(name: str, text: str, results: Path) -> None:

@@ -59,15 +59,21 @@ def test_a_topic_rewrites_only_its_own_section(tmp_path):
     _write_section("other", "kept", page)
     topic = types.ModuleType("benchmarks.toytopic", "A toy.")
     topic.race = contest(lambda quick: contest_of(1.0, 1.0))
-    topic.numbers = table(lambda quick: "| a |\n| --- |\n| 1 |")
+    topic.numbers = table(lambda quick: f"| a |\n| --- |\n| {len(page.read_text())} |")
+    topic.numbers.__doc__ = "Numbers"
+    topic.race.__name__, topic.numbers.__name__ = "race", "numbers"
     topic.race.__module__ = topic.numbers.__module__ = topic.__name__
     sys.modules[topic.__name__] = topic
     try:
         run_topic("toytopic", results=page)
         first = page.read_text()
-        run_topic("toytopic", results=page)
+        run_topic("toytopic", results=page, only=["numbers"])
     finally:
         del sys.modules[topic.__name__]
     assert "kept" in first
     assert first.count("<!-- begin toytopic -->") == page.read_text().count("<!-- begin toytopic -->") == 1
     assert "ours / best peer" in first
+    race_of, numbers_of = (slice(first.index("### toy"), first.index("### Numbers")), first.index("### Numbers"))
+    again = page.read_text()
+    assert again[race_of] == first[race_of]
+    assert again[numbers_of:] != first[numbers_of:]
