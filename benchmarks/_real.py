@@ -20,7 +20,7 @@ from softmargin.datasets import DataNotFound, load
 
 __all__ = ["binary", "limited", "several", "table_of"]
 
-SLOWEST = 90.0  # seconds after which a fit is recorded as not done
+SLOWEST = 60.0  # processor seconds after which a fit is recorded as not done
 PATIENCE = 1.0  # processor seconds of a first call after which it counts and is not repeated
 _RUNS = 3
 
@@ -52,21 +52,21 @@ def binary(name: str, rows: int | None = None) -> tuple[Any, np.ndarray]:
 
 
 def limited(call: Callable[[], Any], seconds: float = SLOWEST) -> Callable[[], Any]:
-    """The same call, given up (as absent, with the reason) after some seconds."""
+    """The same call, given up (as absent, with the reason) after some processor seconds."""
 
     def late(number: int, frame: Any) -> None:
         raise Absent(f"not done in {seconds:g} s")
 
     def run() -> Any:
-        before = signal.signal(signal.SIGALRM, late)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        before = signal.signal(signal.SIGPROF, late)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
         try:
             return call()
         except MemoryError as error:
             raise Absent(f"out of memory: {str(error)[:60]}") from error
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, before)
 
     return run
 

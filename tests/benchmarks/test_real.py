@@ -1,6 +1,6 @@
 """Tables of races on real sets: absent data and slow fits are named, ratios above the bar stand out."""
 
-import time
+from itertools import count
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_one_line_per_set_with_the_ratio():
 
 def test_a_fit_that_takes_too_long_is_given_up():
     with pytest.raises(Absent, match="not done in"):
-        limited(lambda: time.sleep(30), 0.05)()
+        limited(lambda: all(True for _ in count()), 0.05)()
     assert limited(lambda: 7, 30)() == 7
 
 
