@@ -114,8 +114,7 @@ class _Features:
             border = weighted.sum(axis=0)
             H = np.block([[np.full((1, 1), weight.sum()), border[None, :]], [border[:, None], H]])
         H[np.diag_indices_from(H)] += np.maximum(self.ridge[:, 0], _TINY)
-        factor = shifted_cholesky(np.ascontiguousarray(H))
-        return lambda residual: linalg.cho_solve((factor, True), residual, check_finite=False)
+        return shifted_cholesky(np.ascontiguousarray(H))
 
     def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
         precondition = self._preconditioner(curvature.mean(axis=1))
