@@ -56,7 +56,7 @@ def is_cheap_to_finish(features: Expansion, box: BoxQP, u: Array) -> bool:
     free = np.count_nonzero((u > box.lo + room) & (u < box.hi - room))
     in_column = np.bincount(features.rows().indices).astype(np.float64)
     products = float(in_column @ in_column) * (free / len(u)) ** 2
-    return _EQUATION * float(free) ** 3 + _ENTRY * products <= _FEWEST * _ENTRY * features.n_stored
+    return bool(_EQUATION * float(free) ** 3 + _ENTRY * products <= _FEWEST * _ENTRY * features.n_stored)
 
 
 def dual_descent(
