@@ -168,3 +168,42 @@ def test_a_column_of_several_kinds_is_refused_with_its_name():
     frame = pd.DataFrame({"mixed": ["a", 1, "b", 2.5] * 10, "x": np.arange(40.0)})
     with pytest.raises(ValueError, match="mixed"):
         AutoClassifier(effort="fast").fit(frame, [0, 1] * 20)
+
+
+def test_costs_move_decisions_and_leave_probabilities():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:200, :4], np.where(y[:200] == 1, "benign", "malignant")
+    plain = AutoClassifier(effort="fast").fit(X, y)
+    careful = AutoClassifier(effort="fast", costs={("malignant", "benign"): 20}).fit(X, y)
+    P = plain.predict_proba(X)
+    np.testing.assert_array_equal(careful.predict_proba(X), P)
+    expected = np.where(20 * P[:, 1] > P[:, 0], "malignant", "benign")
+    np.testing.assert_array_equal(careful.predict(X), expected)
+    assert np.mean(careful.predict(X) == "malignant") > np.mean(plain.predict(X) == "malignant")
+    same = careful.set_params(costs=np.array([[0.0, 1.0], [20.0, 0.0]]))
+    np.testing.assert_array_equal(same.predict(X), expected)
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        (np.zeros((3, 3)), "2 classes need a row and a column each"),
+        ({("good", "bad"): 1}, "its keys are pairs"),
+        ([[0, np.inf], [1, 0]], "must be finite"),
+        ("dear", "costs must be"),
+    ],
+)
+def test_costs_that_do_not_fit_the_classes_are_refused(costs, message):
+    with pytest.raises(ValueError, match=message):
+        AutoClassifier(effort="fast", costs=costs).fit(np.arange(40.0).reshape(20, 2), np.arange(20) % 2)
+
+
+def test_trees_that_read_the_table_are_among_the_machines_and_are_saved(tmp_path):
+    X, y = raw_table(150)
+    model = AutoClassifier(effort="fast").fit(X, y)
+    assert "drawn trees" in set(model.leaderboard_["machine"])
+    model._weights = np.array([float(member.name == "drawn trees") for member in model._members])
+    P = model.predict_proba(X)
+    assert np.ptp(P[:, 0]) > 0.2
+    sm.save(model, tmp_path / "trees.softmargin")
+    np.testing.assert_array_equal(sm.load(tmp_path / "trees.softmargin").predict_proba(X), P)

@@ -23,12 +23,12 @@ from softmargin.estimators._auto.encoder import SparseEncoder, SwappedColumn, Ta
 from softmargin.estimators._auto.members import FittedMember, Judging, Labels, choose_width, fit_folded, fit_logistic
 from softmargin.estimators._auto.trees import fit_trees, most_promising
 from softmargin.estimators._base.classifier import ClassifierBase
-from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, number, one_of
+from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, instance, number, one_of
 from softmargin.estimators._base.frames import check_frame
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators.rule_boost import RuleBoostClassifier
 from softmargin.expansions import Table, expand, needs_table
-from softmargin.probability import mixture_weights, sharpened, sharpness, two_columns
+from softmargin.probability import cost_matrix, least_cost, mixture_weights, sharpened, sharpness, two_columns
 
 __all__ = ["AutoClassifier"]
 
@@ -69,6 +69,10 @@ class AutoClassifier(ClassifierBase):
         How many machines, kernel landmarks and penalties are tried.
     interpretable : bool, default=False
         Answer with one readable machine, linear or rules, whichever judged better, instead of a mixture.
+    costs : array of shape (n_classes, n_classes) or dict, optional
+        The price of each mistake: ``costs[i, j]`` of saying class ``j`` where ``i`` is true, in the order of
+        ``classes_``, or ``{(true, said): price}`` where mistakes not named cost 1. ``predict`` then says the class of
+        least expected cost; the probabilities stay those of the classes. None says the most probable class.
     time_limit : float, optional
         Seconds after which no further machine is begun and no further tree is grown. The first is always fitted.
     random_state : int, RandomState or None, default=None
@@ -102,6 +106,7 @@ class AutoClassifier(ClassifierBase):
     _constraints: ClassVar[dict[str, Constraint]] = {
         "effort": one_of(*_EFFORTS),
         "interpretable": BOOLEAN,
+        "costs": NONE | instance("a square array of prices or a dict from pairs to prices", dict, list, np.ndarray),
         "time_limit": NONE | number("a positive number of seconds", lambda value: value > 0),
     }
 
@@ -110,6 +115,7 @@ class AutoClassifier(ClassifierBase):
         *,
         effort: str = "balanced",
         interpretable: bool = False,
+        costs: Any = None,
         time_limit: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -117,6 +123,7 @@ class AutoClassifier(ClassifierBase):
     ) -> None:
         self.effort = effort
         self.interpretable = interpretable
+        self.costs = costs
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -146,6 +153,8 @@ class AutoClassifier(ClassifierBase):
         self._fit_many(data)
 
     def _fit_many(self, data: TrainingSet) -> None:
+        if self.costs is not None:
+            cost_matrix(self.costs, self.classes_)  # refuses what does not fit the classes before anything is fitted
         is_sparse = sparse.issparse(data.X)
         self._kinds = None if is_sparse else data.X.kinds
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
@@ -226,6 +235,13 @@ class AutoClassifier(ClassifierBase):
                 yield member
 
     # -- predicting ----------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row or, where ``costs`` are given, the one of least expected cost."""
+        if self.costs is None:
+            return super().predict(X)
+        check_is_fitted(self)
+        return self.classes_[least_cost(self.predict_proba(X), cost_matrix(self.costs, self.classes_))]
 
     def _mixture(self, X: Any) -> np.ndarray:
         total = np.zeros((X.shape[0], len(self.classes_)))

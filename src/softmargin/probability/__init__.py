@@ -2,6 +2,7 @@
 
 from softmargin.probability._bracket import Bracket, bracket, resampled_interval, zero_level
 from softmargin.probability._composite import RESCALINGS, least_squares_probability, margin_probability
+from softmargin.probability._costs import cost_matrix, least_cost
 from softmargin.probability._couple import couple, keep_decision, two_columns
 from softmargin.probability._mixture import mixture_weights, sharpened, sharpness
 from softmargin.probability._quality import (
@@ -33,6 +34,7 @@ __all__ = [
     "brier",
     "calibration_error",
     "comparative_gkl",
+    "cost_matrix",
     "couple",
     "cross_entropy",
     "estimable_or_fallback",
@@ -41,6 +43,7 @@ __all__ = [
     "fit_sigmoid",
     "fit_temperature",
     "keep_decision",
+    "least_cost",
     "misclassification",
     "mixture_weights",
     "sharpened",
