@@ -101,8 +101,7 @@ def fit(
 
     Example: softmargin fit titanic.csv --target survived -o titanic
     """
-    import json
-
+    from softmargin import report
     from softmargin.cli._fit import FitOptions, fit_file
 
     console = _console()
@@ -110,7 +109,7 @@ def fit(
     with _in_one_line():
         numbers = fit_file(options, lambda line: None if as_json else console.print(line, style="dim", markup=False))
     if as_json:
-        typer.echo(json.dumps(numbers))
+        typer.echo(report.to_json(numbers))
         return
     _print_scores(console, numbers)
     console.print(f"written to {output}: model.softmargin, report.html, report.json, predictions.parquet, suspects.csv")

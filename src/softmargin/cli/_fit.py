@@ -8,17 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import OrdinalEncoder
 
 import softmargin
 from softmargin import report
 from softmargin.cli._prepare import Prepared, prepare
 from softmargin.cli._read import BadInput, read_table
-from softmargin.cli._write import write_frame, write_json
+from softmargin.cli._write import write_frame, write_whole
 
 __all__ = ["FitOptions", "fit_file"]
 
@@ -59,13 +55,13 @@ def fit_file(options: FitOptions, say: Any) -> dict[str, Any]:
         options.output / "report.html",
         title=f"{options.target} in {Path(options.data).name}",
         about=_about(options, started, len(train.y)),
-        baselines=_baselines(train, test, model.classes_),
+        training=(train.X, train.y),
         random_state=options.seed,
     )
     softmargin.save(model, options.output / "model.softmargin")
-    write_json(options.output / "report.json", numbers)
+    write_whole(options.output / "report.json", lambda file: file.write_text(report.to_json(numbers), encoding="utf-8"))
     write_frame(options.output / "predictions.parquet", _predictions(model, test, options))
-    write_frame(options.output / "suspects.csv", _suspects(numbers, test))
+    write_frame(options.output / "suspects.csv", _suspects(numbers))
     return numbers
 
 
@@ -94,40 +90,6 @@ def _rows(options: FitOptions, say: Any) -> tuple[Prepared, Prepared]:
     return data.take(np.sort(rows[0])), data.take(np.sort(rows[1]))
 
 
-class _Ordinal(TransformerMixin, BaseEstimator):
-    """Categories as codes for the boosting baseline."""
-
-    def fit(self, X: Any, y: Any = None) -> _Ordinal:
-        self.names_ = [c for c in X.columns if X[c].dtype.kind not in "iufb"]
-        self.encoder_ = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
-        if self.names_:
-            self.encoder_.fit(X[self.names_].astype(str))
-        return self
-
-    def transform(self, X: Any) -> Any:
-        X = X.copy()
-        if self.names_:
-            X[self.names_] = self.encoder_.transform(X[self.names_].astype(str))
-        return X.to_numpy(dtype=np.float64)
-
-
-def _baselines(train: Prepared, test: Prepared, classes: np.ndarray) -> dict[str, np.ndarray]:
-    """Probabilities of the held-out rows by always-the-same, logistic regression and boosting."""
-    shares = np.array([(train.y == label).mean() for label in classes])
-    codes = _Ordinal().fit(train.X)
-    boosted = HistGradientBoostingClassifier(random_state=0).fit(codes.transform(train.X), train.y)
-    filled = np.nan_to_num(codes.transform(train.X)), np.nan_to_num(codes.transform(test.X))
-    spread = filled[0].std(axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
-    centre = filled[0].mean(axis=0)
-    logistic = LogisticRegression(max_iter=1000).fit((filled[0] - centre) / scale, train.y)
-    return {
-        "class shares": np.tile(shares, (len(test.y), 1)),
-        "logistic regression": logistic.predict_proba((filled[1] - centre) / scale),
-        "gradient boosting": boosted.predict_proba(codes.transform(test.X)),
-    }
-
-
 def _about(options: FitOptions, started: float, rows: int) -> dict[str, Any]:
     command = f"softmargin fit {Path(options.data).name} --target {options.target} --effort {options.effort}"
     return {
@@ -153,9 +115,8 @@ def _predictions(model: Any, test: Prepared, options: FitOptions) -> Any:
     return frame
 
 
-def _suspects(numbers: dict[str, Any], test: Prepared) -> Any:
+def _suspects(numbers: dict[str, Any]) -> Any:
     import pandas as pd
 
-    frame = pd.DataFrame(numbers["suspects"], columns=["row", "given", "suggested", "trust", "values"])
-    frame["row"] = test.X.index.to_numpy()[frame["row"].to_numpy(dtype=int)] if len(frame) else []
-    return frame
+    found = numbers["labels"]["suspects"] if numbers["labels"] else []
+    return pd.DataFrame(found, columns=["row", "given", "suggested", "trust", "stated", "doubted", "values"])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["write_frame", "write_json", "write_whole"]
+__all__ = ["write_frame", "write_whole"]
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
@@ -25,11 +24,6 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def write_json(path: Path, content: Any) -> None:
-    """JSON with two spaces."""
-    write_whole(path, lambda file: file.write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8"))
 
 
 def write_frame(path: Path, frame: Any) -> None:

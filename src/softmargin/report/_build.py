@@ -6,7 +6,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +61,7 @@ def build(
     numbers = summarise(model, X, y, **options)
     numbers["made"] |= {str(key): str(value) for key, value in (about or {}).items()}
     path = Path(path)
-    writers = {".md": to_markdown, ".json": lambda told, _: to_json(told)}
-    _write(path, writers.get(path.suffix.lower(), render)(numbers, title))
+    _write(path, _FORMS.get(path.suffix.lower(), render)(numbers, title))
     return numbers
 
 
@@ -123,6 +122,12 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
+
+
+_FORMS: dict[str, Callable[[Mapping[str, Any], str], str]] = {
+    ".md": to_markdown,
+    ".json": lambda numbers, title: to_json(numbers),
+}
 
 
 def _script_safe(numbers: Mapping[str, Any]) -> str:

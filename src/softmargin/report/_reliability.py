@@ -6,7 +6,7 @@ either. Spiegelhalter's: with true probabilities the Brier score has a known mea
 running sum of ``y - p`` in the order of p, over the square root of ``sum p (1 - p)``, is a Brownian motion when the
 probabilities are true, so its largest absolute value has
 
-    P(sup |B| <= x) = 4/pi sum_k (-1)^k / (2k + 1) exp(-(2k + 1)^2 pi^2 / (8 x^2));
+    P(sup |B| > x) = 4 sum_k (-1)^k (1 - Phi((2k + 1) x)),  k = 0, 1, ...;
 
 it sees any stretch of probabilities that are too high or too low, which the other may miss.
 """
@@ -26,7 +26,7 @@ __all__ = ["reliability"]
 Array = NDArray[np.floating[Any]]
 
 _GROUPS, _BINS, _CURVE = 10, 512, 41
-_TERMS = 20
+_TERMS, _SMALL = 50, 0.1  # terms of the series, and a statistic that is always exceeded
 
 
 def reliability(P: Array, codes: NDArray[np.intp]) -> dict[str, Any]:
@@ -85,10 +85,6 @@ def _cumulative(stated: Array, happened: Array) -> dict[str, float]:
     if spread == 0:
         return {"statistic": 0.0, "p_value": float(np.array_equal(stated, happened))}
     x = float(np.abs(np.cumsum(happened - stated)).max()) / spread
-    odd = 2 * np.arange(_TERMS) + 1
-    below = (
-        4
-        / np.pi
-        * np.sum((-1.0) ** np.arange(_TERMS) / odd * np.exp(-np.square(odd * np.pi) / (8 * max(x, 1e-3) ** 2)))
-    )
-    return {"statistic": x, "p_value": float(np.clip(1 - below, 0, 1))}
+    k = np.arange(_TERMS)
+    beyond = 4 * float(np.sum((-1.0) ** k * ndtr(-(2 * k + 1) * max(x, _SMALL))))
+    return {"statistic": x, "p_value": min(max(beyond, 0.0), 1.0)}
