@@ -17,7 +17,16 @@ BUILDS = {
     "boundscheck": ["-Dchecked=true"],
     "sanitizers": ["-Dchecked=true", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dc_args=-g"],
 }
-TESTS = ["tests/svm", "tests/rules", "tests/elasticnet", "tests/multicategory", "tests/paths", "tests/losses"]
+# the tests that go through each compiled loop with small, awkward and random inputs
+TESTS = [
+    "tests/elasticnet/test_margin_path.py", "tests/elasticnet/test_solver.py", "tests/expansions/test_expansions.py",
+    "tests/losses/test_exponentials.py", "tests/multicategory/test_awkward_classes.py",
+    "tests/multicategory/test_multicategory_svc.py", "tests/multicategory/test_trust.py",
+    "tests/paths/test_exactness.py", "tests/paths/test_golden.py", "tests/rules/test_given_hypotheses.py",
+    "tests/rules/test_leveraging.py",
+    "tests/rules/test_rule_search.py", "tests/rules/test_rule_trust.py", "tests/rules/test_trees.py",
+    "tests/svm/test_box_qp.py", "tests/svm/test_kinked_losses.py",
+]  # fmt: skip
 
 
 def build(name: str) -> Path:
@@ -57,7 +66,8 @@ def main() -> int:
     options = parser.parse_args()
     variables = environment(options.name, build(options.name))
     python = [sys.executable, "-S", "-m"]
-    tests = [*python, "pytest", "-q", "-x", "-p", "no:cacheprovider", *TESTS]
+    tests = [*python, "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", "not checks", *TESTS]
+    tests += ["--dist", "worksteal", "--tx", f"2*popen//python={sys.executable} -S"]  # -n would leave out the -S
     fuzz = [*python, "tests.fuzz", "--seconds", str(options.seconds), "--seed", str(options.seed)]
     limits = ["--memory", "0"] if options.name == "sanitizers" else []  # shadow memory needs the address space
     for command in (tests, [*fuzz, *limits]):

@@ -178,3 +178,10 @@ def test_a_function_of_ones_own_sees_sparse_rows_as_it_sees_dense_ones():
     rows, others = sparse.csr_array(A), sparse.csr_array(B)
     np.testing.assert_allclose(own(rows, rows), own(A, A))
     np.testing.assert_allclose(own(rows, others), own(A, B))
+
+
+@pytest.mark.parametrize("name", available_kernels())
+def test_similarities_of_rows_to_themselves_are_the_diagonal(name):
+    X = RNG.normal(size=(150, 3))
+    columns = expand(X, Kernel(name, 0.5, 2, 1.0))
+    np.testing.assert_allclose(columns.diagonal(), np.diagonal(Kernel(name, 0.5, 2, 1.0)(X, X)))

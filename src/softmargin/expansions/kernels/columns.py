@@ -22,6 +22,7 @@ from softmargin.expansions.protocol import Array, Rows, Sampled, Term, Totals
 __all__ = ["KernelColumns", "KernelScore"]
 
 _BLOCK_BYTES = 1 << 21  # similarities of a block of new rows stay in cache
+_DIAGONAL = 64  # rows at a time whose similarities to themselves are asked for: beyond, the others cost more than calls
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,9 @@ class KernelColumns:
     def diagonal(self) -> Array:
         if self._K is not None:
             return np.diagonal(self._K).astype(np.float64)
-        one_by_one = (self.kernel(self.points[i : i + 1], self.points[i : i + 1]) for i in range(self.shape[0]))
-        return np.array([float(value[0, 0]) for value in one_by_one])
+        step = 1 if self.kernel.is_own else _DIAGONAL
+        parts = (self.points[i : i + step] for i in range(0, self.shape[0], step))
+        return np.concatenate([np.diagonal(self.kernel(part, part)) for part in parts]).astype(np.float64)
 
     @property
     def has_outer(self) -> bool:
