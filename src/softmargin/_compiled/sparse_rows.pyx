@@ -2,6 +2,7 @@
 
     gram:           sum_i w_i x_i x_i'    (p x p, dense),        sum_i nnz_i^2 / 2 multiplications
     squared_norms:  sum_i w_i x_ij^2      for each column j,     one multiplication per entry
+    bent_product:   sum_i w_i x_i x_i'd   and the scores x_i'd,  two multiplications per entry
 
 Rows of zero weight cost nothing. Indices must be sorted and without repeats within each row, so that a row touches the
 upper triangle only, in order. Sums are made in float64 whatever the data. Interrupts are served between blocks of rows.
@@ -11,7 +12,7 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 
-__all__ = ["gram", "squared_norms"]
+__all__ = ["bent_product", "gram", "squared_norms"]
 
 DEF INTERRUPTIBLE = 50000000
 
@@ -69,3 +70,27 @@ def squared_norms(
             for a in range(indptr[i], indptr[i + 1]):
                 total[indices[a]] += w * data[a] * data[a]
     return out
+
+
+def bent_product(
+    const real[::1] data, const int[::1] indices, const int[::1] indptr, const double[::1] weights,
+    const double[::1] direction, double shift
+):
+    """``s = X d``, ``X'(W (s + shift))`` and the sum of ``W (s + shift)``: each row is read once, not twice."""
+    cdef Py_ssize_t i, n = indptr.shape[0] - 1
+    scores, image = np.empty(n), np.zeros(direction.shape[0])
+    cdef double[::1] s = scores
+    cdef double[::1] out = image
+    cdef int a
+    cdef double score, flow, total = 0.0
+    with nogil:
+        for i in range(n):
+            score = 0.0
+            for a in range(indptr[i], indptr[i + 1]):
+                score += data[a] * direction[indices[a]]
+            s[i] = score
+            flow = weights[i] * (score + shift)
+            total += flow
+            for a in range(indptr[i], indptr[i + 1]):
+                out[indices[a]] += flow * data[a]
+    return scores, image, total

@@ -150,6 +150,10 @@ class Expansion(RowPasses, Protocol):
         """``Phi' diag(weights) Phi`` for nonnegative weights; rows of zero weight cost nothing."""
         ...
 
+    def bent(self, weights: Array, coef: Array, shift: float) -> tuple[Array, Array, float]:
+        """``s = Phi coef``, ``Phi' f`` and ``sum f`` for ``f = weights (s + shift)``, in one pass over the data."""
+        ...
+
     def moments(self, weights: Array) -> tuple[Array, Array]:
         """``Phi' diag(weights) Phi`` and ``Phi' weights`` in one pass over the data."""
         ...

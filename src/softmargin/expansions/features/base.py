@@ -65,6 +65,11 @@ class Features:
     def rows(self, at: Rows = slice(None)) -> Any:
         raise NotImplementedError
 
+    def bent(self, weights: Array, coef: Array, shift: float) -> tuple[Array, Array, float]:
+        scores = self.apply(coef)
+        flow = weights * (scores + shift)
+        return scores, self.transpose(flow), float(flow.sum())
+
     def moments(self, weights: Array) -> tuple[Array, Array]:
         return self.gram(weights), self.transpose(weights)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softmargin._compiled.sparse_rows import gram, squared_norms
+from softmargin._compiled.sparse_rows import bent_product, gram, squared_norms
 from softmargin.expansions.features.base import Features
 from softmargin.expansions.memory import require_square
 from softmargin.expansions.protocol import Array, Rows
@@ -83,6 +83,9 @@ class SparseFeatures(Features):
         if self._turned is None:  # making this view costs as much as a product with a small matrix
             self._turned = self._X.T
         return np.asarray(self._turned @ r.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def bent(self, weights: Array, coef: Array, shift: float) -> tuple[Array, Array, float]:
+        return bent_product(*self._stored(), weights, coef, shift)
 
     def gram(self, weights: Array) -> Array:
         return gram(*self._stored(), np.ascontiguousarray(weights, dtype=np.float64), self.shape[1])

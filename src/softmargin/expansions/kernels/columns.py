@@ -119,6 +119,9 @@ class KernelColumns:
     def gram(self, weights: Array) -> Array:
         return self._columns.gram(weights)
 
+    def bent(self, weights: Array, coef: Array, shift: float) -> tuple[Array, Array, float]:
+        return self._columns.bent(weights, coef, shift)
+
     def moments(self, weights: Array) -> tuple[Array, Array]:
         return self._columns.moments(weights)
 

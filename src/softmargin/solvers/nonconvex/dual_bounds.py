@@ -79,7 +79,9 @@ class DualSolver:
     def warm_start(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
         self.reset(problem)
         known = None if start is None or start.dual is None else np.array(start.dual, dtype=np.float64)
-        return self._move(problem, self._at.solution.coef if known is None else known, max(tol, _ROUGH), max_iter)
+        u = self._at.solution.coef if known is None else known
+        self._at = self._last = minimise_dual(problem, self._dual, u, max(tol, _ROUGH), max_iter)
+        return self._at.solution
 
     def objective(self, problem: Problem) -> float:
         return problem.cost(self.margins) + self.penalty
@@ -91,8 +93,6 @@ class DualSolver:
         self._at = self._last
 
     def minimise(self, problem: Problem, objective: float, tol: float, max_iter: int, verbose: int) -> Solution:
-        return self._move(problem, self._at.solution.coef, tol, max_iter)
-
-    def _move(self, problem: Problem, u: Array, tol: float, max_iter: int) -> Solution:
-        self._last, self._at = self._at, minimise_dual(problem, self._dual, u, tol, max_iter)
-        return self._at.solution
+        found = minimise_dual(problem, self._dual, self._at.solution.coef, tol, max_iter, objective)
+        self._last, self._at = self._at, found
+        return found.solution

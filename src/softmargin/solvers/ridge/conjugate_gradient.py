@@ -72,11 +72,8 @@ def conjugate_gradients(
         if rho <= target:
             break
         direction = scaled + (rho / before if before > 0 else 0.0) * direction
-        dscores = expansion.apply(direction[:-1])
-        flow = W * (dscores + direction[-1])
-        image = np.append(expansion.transpose(flow) + system.ridge * direction[:-1], flow.sum())
-        if not bordered:
-            image[-1] = 0.0
+        dscores, pulled, flow = expansion.bent(W, direction[:-1], float(direction[-1]))
+        image = np.append(pulled + system.ridge * direction[:-1], flow if bordered else 0.0)
         curvature = float(direction @ image)
         if not curvature > 0:
             return None

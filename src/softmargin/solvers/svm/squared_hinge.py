@@ -44,7 +44,7 @@ __all__ = [
 Array = NDArray[np.floating[Any]]
 
 _NEGLIGIBLE = 1e-10  # a weight below this fraction of the largest gives its row up
-_FIRST, _FINEST = 1e-2, 1e-9  # KKT violations, in scores, asked for
+_FIRST, _FINEST = 0.1, 1e-9  # KKT violations, in scores, asked for
 _FINER = 0.2
 
 
@@ -140,8 +140,13 @@ def lacks_factor(expansion: Expansion) -> bool:
     return many and expansion.is_sparse and not expansion.is_kernel
 
 
-def minimise_dual(problem: Problem, dual: SquaredHingeDual, start: Array, tol: float, max_iter: int) -> DualPoint:
-    """Tighten the violation from a start until the relative duality gap is ``tol``, or can fall no further."""
+def minimise_dual(
+    problem: Problem, dual: SquaredHingeDual, start: Array, tol: float, max_iter: int, known: float = np.inf
+) -> DualPoint:
+    """Tighten the violation from a start until the relative duality gap is ``tol``, or can fall no further.
+
+    Nor does it end above an objective that is ``known`` to be reached.
+    """
     y, w = problem.y, problem.weights
     counts = w > _NEGLIGIBLE * float(w.max())
     diagonal = np.divide(0.5, w, out=np.zeros_like(w), where=counts)
@@ -158,7 +163,7 @@ def minimise_dual(problem: Problem, dual: SquaredHingeDual, start: Array, tol: f
         bound = problem.constant + float(box.q @ u) - half_norm - 0.5 * float(diagonal @ np.square(u))
         gap = max(primal - bound, 0.0) / max(abs(primal), half_norm, np.finfo(np.float64).tiny)
         stuck = found.violation > violation and n_iter > max_iter
-        if gap <= tol or violation <= _FINEST or stuck:
+        if (gap <= tol and primal <= known) or violation <= _FINEST or stuck:
             break
         violation = max(_FINER * min(violation, max(found.violation, _FINEST)), _FINEST)
     return DualPoint(Solution(u, b, u, primal, gap, n_iter, gap <= tol, history=[primal]), margins, half_norm)
