@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import signal
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -20,7 +21,8 @@ from softmargin.datasets import DataNotFound, load
 
 __all__ = ["binary", "limited", "several", "table_of"]
 
-SLOWEST = 60.0  # processor seconds after which a fit is recorded as not done
+SLOWEST = 30.0  # processor seconds after which a fit is recorded as not done
+HOPELESS, LEAST = 10.0, 4.0  # a peer is given up after so many times our seconds, but not before so many
 PATIENCE = 1.0  # processor seconds of a first call after which it counts and is not repeated
 _RUNS = 3
 
@@ -90,7 +92,8 @@ def _row(name: str, one: Contest, entries: list[Entry]) -> list[Any]:
             "",
         ]
     if leader is None:
-        return [name, _busy(ours), "", "", "no peer done", ""]
+        late = [entry for entry in entries[1:] if entry.reason]
+        return [name, _busy(ours), "", late[0].reason if late else "", late[0].name if late else "no peer", ""]
     ratio = _busy(ours) / _busy(leader)
     verdict = f"**{ratio:.2f}**" if one.bar is not None and ratio > one.bar else f"{ratio:.2f}"
     above = "" if one.objective is None else f"{_above(ours, leader):.1e}"
@@ -112,11 +115,23 @@ def table_of(
             rows.append([name, str(reason), "", "", "", ""])
             continue
         one = make(X, y)
-        one.ours, one.peers = limited(one.ours), {key: limited(call) for key, call in one.peers.items()}
+        one.ours = limited(one.ours)
+        given = _patience_with_peers(one)
+        one.peers = {key: limited(call, given) for key, call in one.peers.items()}
         size = f"{name} {X.shape[0]} x {X.shape[1]}"
         rows.append(_row(size, one, race(one, 1 if quick else _RUNS, PATIENCE)))
     head = ["data", "ours (s)", "ours / best", "best peer (s)", "best peer", "ours above its objective"]
     return markdown_table(head, rows)
+
+
+def _patience_with_peers(one: Contest) -> float:
+    """Processor seconds after which a peer has lost."""
+    start = time.process_time()
+    try:
+        one.ours()
+    except Absent:
+        return SLOWEST
+    return min(max(HOPELESS * (time.process_time() - start), LEAST), SLOWEST)
 
 
 def doubling(values: Iterable[float], seconds: Iterable[float]) -> Iterator[tuple[float, float]]:
