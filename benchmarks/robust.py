@@ -47,13 +47,13 @@ def ten_features(quick: bool) -> Contest:
     return _kernel("10 features", X, _flip(y), "scale", 1.0)
 
 
-def _tall(quick: bool) -> tuple[np.ndarray, np.ndarray]:
+def _many_rows(quick: bool) -> tuple[np.ndarray, np.ndarray]:
     X, y = make_classification(20_000 if quick else 100_000, 20, n_informative=10, flip_y=0.0, random_state=0)
     return (X - X.mean(axis=0)) / X.std(axis=0), _flip(y)
 
 
 def _linear(quick: bool, C: float) -> Contest:
-    X, y = _tall(quick)
+    X, y = _many_rows(quick)
     return Contest(
         title=f"RobustSVC, linear, {X.shape[0]} x {X.shape[1]}, C = {C:g}",
         ours=lambda: RobustSVC(C=C).fit(X, y),
@@ -64,7 +64,7 @@ def _linear(quick: bool, C: float) -> Contest:
 
 
 @contest
-def tall(quick: bool) -> Contest:
+def many_rows(quick: bool) -> Contest:
     """Many rows, few columns, hardly a penalty: scores grow until the loss is nearly a count of errors."""
     return _linear(quick, 1.0)
 
@@ -76,7 +76,7 @@ def tall_penalised(quick: bool) -> Contest:
 
 
 def _capped(quick: bool, C: float) -> Contest:
-    X, y = _tall(quick)
+    X, y = _many_rows(quick)
     return Contest(
         title=f"TruncatedLogisticRegression(scheme=None), linear, {X.shape[0]} x {X.shape[1]}, C = {C:g}",
         ours=lambda: TruncatedLogisticRegression(C=C, scheme=None).fit(X, y),

@@ -37,10 +37,10 @@ n, d = int(sys.argv[1]), int(sys.argv[2])
 read = lambda key: int(re.search(key + r":\\s+(\\d+)", open("/proc/self/status").read()).group(1)) * 1024
 X = np.random.default_rng(0).standard_normal((n, d))
 y = X[:, 0] * X[:, 1] + X[:, 2] > 0
-RuleBoostClassifier(n_rules=1).fit(X[:1000], y[:1000])
+RuleBoostClassifier(n_rules=1, n_jobs=-1).fit(X[:1000], y[:1000])
 open("/proc/self/clear_refs", "w").write("5")  # the high-water mark starts here
 before = read("VmRSS")
-RuleBoostClassifier(n_rules=10).fit(X, y)
+RuleBoostClassifier(n_rules=10, n_jobs=-1).fit(X, y)
 print((read("VmHWM") - before) / (n * d))
 """
 
@@ -57,7 +57,7 @@ def _race(rival: str, function: str, bar: float, dream: float, quick: bool) -> C
     rules = 10 if quick else N_RULES
     return Contest(
         title=f"{rules} rules on {X.shape[0]} x {X.shape[1]} against {rival}",
-        ours=lambda: RuleBoostClassifier(n_rules=rules).fit(X, y),
+        ours=lambda: RuleBoostClassifier(n_rules=rules, n_jobs=-1).fit(X, y),
         peers={rival: peer("ensembles", function, X, y, rules)},
         objective=lambda model: 1 - model.score(X, y),
         bar=bar,
@@ -118,7 +118,7 @@ def errors(quick: bool) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # peers warn about each other's future
             for options in OURS.values():
-                model = RuleBoostClassifier(n_rules=rules, **options)
+                model = RuleBoostClassifier(n_rules=rules, n_jobs=-1, **options)
                 line.append(_error(model.fit, frame, y))
             for module, function in PEERS.values():
                 line.append(_peer_error(module, function, rules, matrix, y))

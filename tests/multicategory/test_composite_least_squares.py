@@ -259,7 +259,7 @@ def test_renaming_classes_permutes_the_columns(options):
 
 
 @pytest.mark.parametrize("mix", [0.0, 0.5, 0.8, 1.0])
-def test_wide_and_tall_features_meet(mix):
+def test_more_columns_and_more_rows_meet(mix):
     rng = np.random.default_rng(9)
     X, y, weight = problem(rng, n=12, p=40, k=3)
     wide = CompositeLeastSquaresClassifier(mix=mix).fit(X, y, weight)

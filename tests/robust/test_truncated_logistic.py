@@ -10,7 +10,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression, losses
-from softmargin.probability import bracket, estimable_or_fallback, outward_weights, walk_outwards
+from softmargin.probability import bracket, estimable_or_fallback, nearest_estimable, outward_weights
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "truncated_logistic.json").read_text())["cases"]
 LEVEL3 = 3 * math.log(2)
@@ -139,7 +139,7 @@ def test_schemes_are_golden():
     got = estimable_or_fallback(one["input"]["f"], one["input"]["p_plr"], reach)
     np.testing.assert_allclose(got, one["expected"]["P"], atol=1e-12)
     reach = losses.TruncatedLogistic(level=two["input"]["t"]).estimable
-    got = walk_outwards(two["input"]["F"], two["input"]["pis"], two["input"]["p_plr"], reach)
+    got = nearest_estimable(two["input"]["F"], two["input"]["pis"], two["input"]["p_plr"], reach)
     np.testing.assert_allclose(got, two["expected"]["P"], atol=1e-12)
     F = np.array(three["input"]["F"])
     np.testing.assert_allclose(bracket(F.T).probability, three["expected"]["P"], atol=1e-12)

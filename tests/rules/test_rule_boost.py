@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib import effective_n_jobs, parallel_config
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softmargin import RuleBoostClassifier, SeparableWarning, losses
+from softmargin.estimators._rule_parameters import n_threads
 from softmargin.expansions import cover
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "uls.json").read_text())
@@ -223,6 +225,14 @@ def test_auto_chooses_one_loss_and_F_or_E_need_single_updates():
 def test_bad_parameters_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         RuleBoostClassifier(**options).fit(*noisy(50))
+
+
+def test_no_number_of_jobs_is_one_thread_unless_joblib_says_more():
+    assert n_threads(RuleBoostClassifier()) == 1
+    assert n_threads(RuleBoostClassifier(n_jobs=3)) == 3
+    assert n_threads(RuleBoostClassifier(n_jobs=-1)) == effective_n_jobs(-1)
+    with parallel_config(backend="threading", n_jobs=2):
+        assert n_threads(RuleBoostClassifier()) == 2
 
 
 def test_threads_and_search_options_agree_where_they_must():

@@ -39,7 +39,7 @@ def ridge_problem(loss, expansion, y, weights, **more):
 
 
 @every_loss
-@pytest.mark.parametrize("shape", [(60, 4), (30, 70)], ids=["tall", "wide"])
+@pytest.mark.parametrize("shape", [(60, 4), (30, 70)], ids=["more rows", "more columns"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_agrees_with_a_slow_reference(name, shape, fit_intercept):
     X, y, weights = draw(*shape)

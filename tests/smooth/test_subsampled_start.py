@@ -1,4 +1,4 @@
-"""Tall data: steps from a sample's Hessian find what Newton's method finds, reading the data a few times."""
+"""Many rows: steps from a sample's Hessian find what Newton's method finds, reading the data a few times."""
 
 import numpy as np
 import pytest

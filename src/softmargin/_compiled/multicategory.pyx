@@ -292,17 +292,20 @@ cdef class GramStore(_Store):
                     row[l] += similar[l] * delta[j]
 
 
-def ascend(_Store store, int link, tuple bounds, double[::1] cost, int[::1] codes, double[:, ::1] b,
-           double[:, ::1] beta, double tol, long max_passes, uint64_t seed):
+def ascend(_Store store, tuple form, tuple rows, double tol, long max_passes, uint64_t seed):
     """Passes over the rows until no active block moves by more than ``tol``; returns the number of blocks visited
     and whether that came about.
 
-    ``bounds`` is (own_lo, own_hi, other_lo, other_hi, own_lin, other_lin); ``b``, ``beta`` and the store's arrays are
-    changed in place. Scores of rows that left the active set are stale afterwards. Signals are served between blocks.
+    ``form`` is (link, own_lo, own_hi, other_lo, other_hi, own_lin, other_lin) and ``rows`` is (cost, codes, b, beta);
+    ``b``, ``beta`` and the store's arrays are changed in place. Scores of rows that left the active set are stale
+    afterwards. Signals are served between blocks.
     """
     cdef Machine machine
-    machine.link = link
-    (machine.own_lo, machine.own_hi, machine.other_lo, machine.other_hi, machine.own_lin, machine.other_lin) = bounds
+    cdef double[::1] cost = rows[0]
+    cdef int[::1] codes = rows[1]
+    cdef double[:, ::1] b = rows[2], beta = rows[3]
+    machine.link = form[0]
+    (machine.own_lo, machine.own_hi, machine.other_lo, machine.other_hi, machine.own_lin, machine.other_lin) = form[1:]
     cdef long n = beta.shape[0], n_active = n, passes = 0, visited = 0, a, i
     cdef long per_signal = 1 + <long> (SIGNAL_WORK / (beta.shape[1] * (store.row_work() + 100)))
     cdef int k = beta.shape[1], j

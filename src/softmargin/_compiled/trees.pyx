@@ -358,7 +358,7 @@ def score_trees(const double[:, :] X, const int32_t[:, ::1] nodes, const double[
     """Add the value of every tree's leaf to ``out[:, channel]``; ``roots`` are (first node, channel) of each tree.
 
     A node compares ``x <= threshold``, or where the threshold is NaN looks up the category ``x``; NaN goes the way of
-    missing values. Children follow their parents, so that no file can make a row walk for ever.
+    missing values. Children follow their parents, so that no file can make a row go round for ever.
     """
     cdef Py_ssize_t i, t, n = X.shape[0]
     cdef int k, code

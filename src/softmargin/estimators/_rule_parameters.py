@@ -7,8 +7,9 @@ measure these choices.
 
 from __future__ import annotations
 
-import os
 from typing import Any
+
+from joblib import effective_n_jobs
 
 from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, integer, number, one_of
 from softmargin.estimators._base.parameters import NONNEGATIVE
@@ -61,8 +62,8 @@ def setting(estimator: Any, name: str) -> Any:
 
 
 def n_threads(estimator: Any) -> int:
-    """How many threads ``n_jobs`` asks for."""
-    return os.cpu_count() or 1 if estimator.n_jobs in (None, -1) else max(1, int(estimator.n_jobs))
+    """How many threads ``n_jobs`` asks for, as joblib counts them."""
+    return int(effective_n_jobs(estimator.n_jobs))
 
 
 def check_combination(estimator: Any) -> None:

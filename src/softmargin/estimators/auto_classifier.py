@@ -78,7 +78,7 @@ class AutoClassifier(ClassifierBase):
     random_state : int, RandomState or None, default=None
         Of landmarks and folds; None is the same as 0, so two fits give one answer.
     n_jobs : int, optional
-        Threads for one-vs-rest fits of several classes.
+        Threads for one-vs-rest fits of several classes and for rules: None is one, -1 one per core.
     verbose : int, default=0
         Report each machine as it is judged.
 
@@ -206,7 +206,9 @@ class AutoClassifier(ClassifierBase):
         yield fit_logistic("linear", form, expand(encoder.transform(X, form)), labels, judging)
         if labels.foldable and isinstance(X, Table):
             columns = encoder.transform(X, "columns")
-            yield fit_folded("rules", RuleBoostClassifier(), columns, labels, labels.folds(effort.n_folds))
+            yield fit_folded(
+                "rules", RuleBoostClassifier(n_jobs=self.n_jobs), columns, labels, labels.folds(effort.n_folds)
+            )
 
     def _candidates(
         self, X: Any, labels: Labels, members: list[FittedMember], late: Callable[[], bool]

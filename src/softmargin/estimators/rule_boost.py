@@ -104,7 +104,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     random_state : int, RandomState or None, default=None
         Chooses the held-out rows and the folds.
     n_jobs : int or None, default=None
-        Threads; None or -1 means all cores. Results do not depend on it.
+        Threads: None is one (unless a ``joblib.parallel_config`` says more), -1 one per core. Results do not depend
+        on it.
 
     Attributes
     ----------

@@ -75,7 +75,7 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     smooth_targets : bool or None
         Platt's smoothed targets, which keep a link finite on separable scores; None for the sigmoid alone.
     n_jobs : int or None
-        Parallel cross-validation fits.
+        Number of cross-validation fits at the same time: None is one, -1 one per core.
 
     Attributes
     ----------

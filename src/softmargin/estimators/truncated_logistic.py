@@ -24,9 +24,9 @@ from softmargin.probability import (
     bracket,
     couple,
     estimable_or_fallback,
+    nearest_estimable,
     outward_weights,
     two_columns,
-    walk_outwards,
 )
 from softmargin.problem import Problem
 from softmargin.solvers import Solution
@@ -334,7 +334,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         if self.scheme == 1:
             return estimable_or_fallback(scores, expit(family[:, -1]), reach)
         if self.scheme == 2:
-            return walk_outwards(family[:, :-1].T, self.weights_, expit(family[:, -1]), reach)
+            return nearest_estimable(family[:, :-1].T, self.weights_, expit(family[:, -1]), reach)
         return bracket(family).probability
 
     def _require_probability(self) -> None:

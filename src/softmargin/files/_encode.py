@@ -39,7 +39,7 @@ _PLAIN_KINDS = "biufSUMmV"
 
 
 class Encoder:
-    """Walks an object once; ``arrays`` collects what goes to members of its own."""
+    """Visits the parts of an object once; ``arrays`` collects what goes to members of its own."""
 
     def __init__(self) -> None:
         self.arrays: list[bytes] = []

@@ -17,7 +17,7 @@ from softmargin.probability._score_map import ScoreMap, fit_score_map
 from softmargin.probability._sigmoid import Sigmoid, fit_sigmoid
 from softmargin.probability._sollich import Sollich
 from softmargin.probability._temperature import CoherenceLink, fit_coherence, fit_temperature
-from softmargin.probability._truncated import estimable_or_fallback, outward_weights, walk_outwards
+from softmargin.probability._truncated import estimable_or_fallback, nearest_estimable, outward_weights
 from softmargin.probability._weights import weight_parameters
 
 __all__ = [
@@ -51,7 +51,7 @@ __all__ = [
     "outward_weights",
     "resampled_interval",
     "two_columns",
-    "walk_outwards",
+    "nearest_estimable",
     "weight_parameters",
     "zero_level",
 ]

@@ -5,7 +5,7 @@ is infinite: a score ``f`` determines ``p = expit(f + logit pi)`` only while ``|
 half-width, and only the side of ``p - pi`` otherwise. Hence
 
 1. ``p`` from the score where it determines one, from plain logistic regression elsewhere;
-2. the same from several class weights, walking outwards from ``pi = 1/2`` until one is within reach;
+2. the same from several class weights, going outwards from ``pi = 1/2`` until one is within reach;
 3. signs alone: ``p`` lies between the largest ``pi`` with a positive and the smallest with a negative score
    (:func:`softmargin.probability.bracket`).
 """
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-__all__ = ["estimable_or_fallback", "outward_weights", "walk_outwards"]
+__all__ = ["estimable_or_fallback", "nearest_estimable", "outward_weights"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -44,19 +44,19 @@ def outward_weights(reach: float) -> Array:
     return np.concatenate([[0.5], np.ravel(np.column_stack([1 / (1 + odds), odds / (1 + odds)]))])
 
 
-def walk_outwards(F: ArrayLike, weights: ArrayLike, fallback: ArrayLike, reach: float) -> Array:
+def nearest_estimable(F: ArrayLike, weights: ArrayLike, fallback: ArrayLike, reach: float) -> Array:
     """Scheme 2 for scores ``F`` with a row per class weight: the first fit within reach on the row's own side.
 
-    A fit that points back, or a walk that ends, leaves the fallback probability.
+    A fit that points back, or no fit within reach, leaves the fallback probability.
     """
     F, weights = np.asarray(F, dtype=float), np.asarray(weights, dtype=float)
     middle = F[int(np.argmin(np.abs(weights - 0.5)))]
     p = np.where(np.abs(middle) <= reach, expit(middle), np.asarray(fallback, dtype=float))
     for side in (-1.0, 1.0):
         outward = np.flatnonzero(side * (weights - 0.5) > 1e-12)
-        walking = side * middle > reach
+        beyond = side * middle > reach
         for k in outward[np.argsort(side * weights[outward])]:
-            found = walking & (np.abs(F[k]) <= reach)
+            found = beyond & (np.abs(F[k]) <= reach)
             p[found] = expit(F[k][found] + logit(weights[k]))
-            walking &= side * F[k] > reach
+            beyond &= side * F[k] > reach
     return p

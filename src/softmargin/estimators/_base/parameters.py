@@ -177,7 +177,8 @@ SHARED: dict[str, Parameter] = {
     "n_jobs": Parameter(
         NONE | Constraint("an integer other than 0", lambda value: integer(-(2**31)).allows(value) and value != 0),
         "int or None",
-        "Number of fits at the same time, where there are several (classes, folds): None is one, -1 one per core.",
+        "Number of fits at the same time, where there are several (classes, folds): None is one (unless a\n"
+        "``joblib.parallel_config`` says more), -1 one per core.",
     ),
     "verbose": Parameter(
         Constraint("a nonnegative integer", lambda value: BOOLEAN.allows(value) or integer(0).allows(value)),

@@ -36,24 +36,17 @@ class Kernel:
     coef0: float = 0.0
 
     @classmethod
-    def resolve(
-        cls,
-        name: Any,
-        X: Any,
-        y: Any,
-        *,
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        weight: Any = None,
-    ) -> Kernel:
-        """Decide ``gamma`` from the training rows, counted ``weight`` times each, and check every parameter."""
+    def resolve(cls, name: Any, X: Any, y: Any, *, gamma: Any = "scale", weight: Any = None, **shape: Any) -> Kernel:
+        """Decide ``gamma`` from the training rows, counted ``weight`` times each, and check every parameter.
+
+        ``shape`` is the rest of them: ``degree`` and ``coef0``.
+        """
         if callable(name) or (isinstance(name, str) and name == "precomputed"):
             return cls(name)
         function = find(name)
         if "gamma" not in function.parameters():
             return cls(name)
-        kernel = cls(name, resolve_gamma(gamma, function, X, y, weight), degree, coef0)
+        kernel = cls(name, resolve_gamma(gamma, function, X, y, weight), **shape)
         _ = kernel.function  # checks the other parameters
         return kernel
 

@@ -173,7 +173,10 @@ def margin_path(
         X, codes, weights = X[rows], codes[rows], weights[rows]
     if len(np.unique(codes)) < 2:
         raise ValueError("sample_weight leaves rows of one class only; each class needs a row of positive weight.")
-    expansion = expand(X, None if kernel is None else _kernel(kernel, X, codes, gamma, degree, coef0))
+    resolved = None
+    if kernel is not None:
+        resolved = Kernel.resolve(kernel, X, codes, gamma=gamma, degree=degree, coef0=coef0)
+    expansion = expand(X, resolved)
     penalty = ElasticNet(l1_ratio, _check_factors(factors, expansion.shape[1]), positive)
     problem = Problem(loss, expansion, np.where(codes == 1, 1.0, -1.0), weights, penalty, fit_intercept=fit_intercept)
     first, null = first_move(problem)
@@ -253,7 +256,3 @@ def _check_factors(factors: Any, n_coef: int) -> Array | None:
     if factors.shape != (n_coef,) or not np.all(np.isfinite(factors)) or np.any(factors < 0):
         raise ValueError(f"factors must be {n_coef} finite nonnegative numbers, one per coefficient; got {factors!r}.")
     return factors
-
-
-def _kernel(kernel: Any, X: Any, codes: Any, gamma: Any, degree: int, coef0: float) -> Kernel:
-    return Kernel.resolve(kernel, X, codes, gamma=gamma, degree=degree, coef0=coef0)

@@ -150,9 +150,8 @@ class _Ascent:
             make = kernel.SparseStore if sparse.issparse(self.design.Z) else kernel.DenseStore
             store = make(self.design.Z, self.theta, self.total, self.offset, self.shift)
         link, bounds, linear = self.machine
-        visited, self.settled = kernel.ascend(
-            store, link, (*bounds, *linear), self.cost, self.codes, self.b, self.beta, tol, passes, seed
-        )
+        rows = (self.cost, self.codes, self.b, self.beta)
+        visited, self.settled = kernel.ascend(store, (link, *bounds, *linear), rows, tol, passes, seed)
         self.refresh()
         return float(visited) / len(self.b)
 
