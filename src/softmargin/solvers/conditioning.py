@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 
-__all__ = ["Shift", "check_finite", "check_scale", "likely_reason", "taken_as_start"]
+__all__ = ["HOPELESS", "Shift", "check_finite", "check_scale", "likely_reason", "taken_as_start"]
 
 Array = NDArray[np.floating[Any]]
 
-_HOPELESS = 1e30  # weight of a row times its squared norm beyond which rounding exceeds any tolerance (see above)
+HOPELESS = 1e30  # weight of a row times its squared norm beyond which rounding exceeds any tolerance (see above)
 _FEW = 16  # rows that show the scale of the data
 
 
@@ -96,7 +96,7 @@ def check_scale(problem: Problem) -> None:
     if not problem.expansion.is_resident:
         return
     # box QPs have a certificate that needs no ridge
-    limit = np.finfo(np.float64).max if problem.loss.convex and not problem.loss.smooth else _HOPELESS
+    limit = np.finfo(np.float64).max if problem.loss.convex and not problem.loss.smooth else HOPELESS
     rows = np.unique(np.linspace(0, n - 1, _FEW).astype(np.intp))
     if problem.expansion.is_kernel:
         size = float(np.mean(problem.expansion.diagonal()))

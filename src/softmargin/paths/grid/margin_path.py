@@ -57,13 +57,13 @@ class MarginPath:
     gaps: Array
     n_iter: NDArray[np.intp]
     classes: NDArray[Any]
-    scorer: Callable[[Array], Callable[[Any], Array]] = field(repr=False)
+    score: Callable[[Any], Array] = field(repr=False)
     tol: float = 1e-6
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the rows of ``X`` at every C, shape (n_rows, n_Cs)."""
         X = check_array(canonical_sparse(X), accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32])
-        return np.column_stack([self.scorer(b)(X) + a for b, a in zip(self.coefs, self.intercepts, strict=True)])
+        return self.score(X) + self.intercepts
 
     def at(self, C: float) -> Solution:
         """The solution at the value of the grid nearest to ``C`` (in ratio), with its certified gap."""
@@ -181,15 +181,16 @@ def margin_path(
     problem = Problem(loss, expansion, np.where(codes == 1, 1.0, -1.0), weights, penalty, fit_intercept=fit_intercept)
     first, null = first_move(problem)
     solutions, values = _solve_all(problem, _values(Cs, first, eps), first, null, tol, max_iter)
+    coefs = np.array([s.coef for s in solutions])
     return MarginPath(
         values,
-        np.array([s.coef for s in solutions]),
+        coefs,
         np.array([s.intercept for s in solutions]),
         np.array([s.objective for s in solutions]),
         np.array([s.gap for s in solutions]),
         np.array([s.n_iter for s in solutions]),
         classes,
-        expansion.scorer,
+        expansion.scorer(coefs.T),
         tol,
     )
 

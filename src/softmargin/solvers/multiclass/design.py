@@ -21,12 +21,11 @@ from scipy import sparse
 from softmargin.expansions import Expansion
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
+from softmargin.solvers.conditioning import HOPELESS
 
 __all__ = ["Design"]
 
 Array = NDArray[np.floating[Any]]
-
-_HOPELESS = 1e30  # weight of a row times its squared length beyond which rounding exceeds any tolerance
 
 
 @dataclass
@@ -117,7 +116,7 @@ def _centred(K: Array, mean: Array, share: Array) -> Array:
 
 def _check_size(largest: float, weight: float) -> None:
     """Refuse rows so long that no solution could be certified."""
-    if not largest * largest * weight <= _HOPELESS:
+    if not largest * largest * weight <= HOPELESS:
         raise ValueError(
             f"rows reach {largest:.3g} and C times sample_weight is {weight:.3g}: their product is "
             "beyond what double precision can resolve. Standardise the columns of X (or scale the kernel), or lower C "

@@ -48,6 +48,13 @@ class GramRows:
         rows.n, rows._fetch, rows._store = len(K), None, np.ascontiguousarray(K, dtype=dtype)
         return rows
 
+    @classmethod
+    def of_kernel(cls, expansion: Expansion, dtype: Any, *, whole: bool = False) -> GramRows:
+        """The rows of an expansion's inner products: all where asked for or at hand, else on demand."""
+        if whole or expansion.has_outer:
+            return cls.of(expansion.outer())
+        return cls(expansion.shape[0], expansion.outer_rows(dtype), dtype=dtype)
+
     @property
     def dtype(self) -> np.dtype[Any]:
         """The precision of the rows."""

@@ -74,7 +74,7 @@ class KinkedFamily:
         if self._conditioned is None:
             dtype = _row_type(self.expansion, self.largest, tol)
             if self._rows is None or self._rows.dtype != dtype:
-                self._rows = _kernel_rows(self.expansion, dtype)
+                self._rows = GramRows.of_kernel(self.expansion, dtype, whole=self.expansion.shape[0] <= EXACT_ROWS)
             return
         if self._rows is None and self.expansion.shape[0] <= EXACT_ROWS:
             self._rows = GramRows.of(self._conditioned.features.outer())
@@ -125,14 +125,6 @@ def _row_type(expansion: Expansion, largest: float, violation: float) -> Any:
         return expansion.outer().dtype
     rounding = 2e-7 * np.sqrt(n) * largest
     return np.dtype(np.float32 if expansion.dtype == np.float32 or rounding <= 0.05 * violation else np.float64)
-
-
-def _kernel_rows(expansion: Expansion, dtype: Any) -> GramRows:
-    """The kernel's rows: all at once where few, else on demand."""
-    n = expansion.shape[0]
-    if n <= EXACT_ROWS or expansion.has_outer:
-        return GramRows.of(expansion.outer())
-    return GramRows(n, expansion.outer_rows(dtype), dtype=dtype)
 
 
 def _accepts(problem: Problem) -> bool:
