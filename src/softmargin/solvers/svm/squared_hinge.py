@@ -77,10 +77,7 @@ class KernelDual:
     """Working sets on one store of kernel rows, which lasts as long as this."""
 
     def __init__(self, expansion: Expansion, dtype: Any) -> None:
-        if expansion.has_outer:
-            self.rows = GramRows.of(expansion.outer())
-        else:
-            self.rows = GramRows(expansion.shape[0], expansion.outer_rows(dtype), dtype=dtype)
+        self.rows = GramRows.of_kernel(expansion, dtype)
 
     def solve(self, box: BoxQP, diagonal: Array, start: Array, tol: float, max_iter: int) -> Reached:
         rows = _WithDiagonal(self.rows, diagonal)
