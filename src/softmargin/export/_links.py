@@ -15,7 +15,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from softmargin.export._formula import Formula, Piecewise, concat, exp, larger, log, sigmoid, smaller, where
+from softmargin.export._formula import Formula, Piecewise, concat
+from softmargin.export._functions import exp, larger, log, sigmoid, smaller, where
 from softmargin.losses import Coherence, Loss
 
 __all__ = ["TOLERANCE", "coherence_log_odds", "link", "slope", "tabulate"]

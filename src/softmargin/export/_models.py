@@ -15,21 +15,8 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassif
 from sklearn.svm import LinearSVC
 
 from softmargin.expansions import KernelScore, LinearScore
-from softmargin.export._formula import (
-    Affine,
-    ArgMax,
-    Formula,
-    NotExportable,
-    concat,
-    constant,
-    larger,
-    largest,
-    log,
-    sigmoid,
-    smaller,
-    smallest,
-    where,
-)
+from softmargin.export._formula import Affine, ArgMax, Formula, NotExportable, concat, constant
+from softmargin.export._functions import larger, largest, log, sigmoid, smaller, smallest, where
 from softmargin.export._links import coherence_log_odds, link, step
 from softmargin.export._probabilities import (
     bracket,

@@ -32,10 +32,10 @@ from softmargin.export._formula import (
     Rules,
     Take,
     Trees,
-    is_missing,
     is_truth,
     kind_of,
 )
+from softmargin.export._functions import is_missing
 from softmargin.export._models import Answer
 
 __all__ = ["GraphWriter", "label_values", "write_answer"]

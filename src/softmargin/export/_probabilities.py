@@ -14,23 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from softmargin.export._formula import (
-    Affine,
-    ArgMax,
-    Formula,
-    concat,
-    constant,
-    exp,
-    larger,
-    largest,
-    log,
-    sigmoid,
-    smaller,
-    smallest,
-    sqrt,
-    total,
-    where,
-)
+from softmargin.export._formula import Affine, ArgMax, Formula, concat, constant
+from softmargin.export._functions import exp, larger, largest, log, sigmoid, smaller, smallest, sqrt, total, where
 from softmargin.export._links import slope, step
 from softmargin.losses import Loss
 from softmargin.probability import ScoreMap

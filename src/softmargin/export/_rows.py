@@ -8,19 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.export._formula import (
-    Affine,
-    Column,
-    Concat,
-    Formula,
-    Levels,
-    Matrix,
-    NotExportable,
-    is_missing,
-    is_truth,
-    kind_of,
-    where,
-)
+from softmargin.export._formula import Affine, Column, Concat, Formula, Levels, Matrix, NotExportable, is_truth, kind_of
+from softmargin.export._functions import is_missing, where
 
 __all__ = ["Rows"]
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softmargin.expansions import ColumnScore, Kernel, KernelScore, LinearScore, RuleScore, TreeScore
-from softmargin.export._formula import Affine, Distances, Formula, NotExportable, Rules, Trees, constant, exp, sqrt
+from softmargin.export._formula import Affine, Distances, Formula, NotExportable, Rules, Trees, constant
+from softmargin.export._functions import exp, sqrt
 from softmargin.export._rows import Rows
 
 __all__ = ["kernel_values", "score", "table_score"]

@@ -6,19 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.export._formula import (
-    Affine,
-    Formula,
-    NotExportable,
-    Piecewise,
-    concat,
-    constant,
-    is_missing,
-    larger,
-    sigmoid,
-    smaller,
-    where,
-)
+from softmargin.export._formula import Affine, Formula, NotExportable, Piecewise, concat, constant
+from softmargin.export._functions import is_missing, larger, sigmoid, smaller, where
 from softmargin.export._models import Answer, answer, translates
 from softmargin.export._probabilities import couple, log_odds_of, normalised, two_columns
 from softmargin.export._rows import Rows, as_number

@@ -30,23 +30,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from softmargin.export._formula import (
-    Affine,
-    Formula,
-    Levels,
-    NotExportable,
-    Op,
-    Piecewise,
-    concat,
-    constant,
-    is_missing,
-    kind_of,
-    larger,
-    smaller,
-    sqrt,
-    total,
-    where,
-)
+from softmargin.export._formula import Affine, Formula, Levels, NotExportable, Op, Piecewise, concat, constant, kind_of
+from softmargin.export._functions import is_missing, larger, smaller, sqrt, total, where
 from softmargin.export._rows import Rows, as_number
 
 __all__ = ["column_places", "knows", "one_hot", "splines", "transformed"]
