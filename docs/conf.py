@@ -1,0 +1,52 @@
+"""How the documentation is built: Sphinx with the pydata theme, numpydoc, MyST and a gallery that runs its examples."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from importlib.metadata import version as installed
+
+project = "softmargin"
+author = "The softmargin developers"
+release = installed("softmargin")
+version = ".".join(release.split(".")[:2])
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
+templates_path = ["_templates"]
+autosummary_generate = True
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
+myst_heading_anchors = 3
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "softmargin"
+html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "secondary_sidebar_items": ["page-toc"]}
+html_static_path: list[str] = []
+html_show_sourcelink = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "download_all_examples": False,
+    "matplotlib_animations": False,
+    "show_memory": False,
+    "min_reported_time": 20,
+    "plot_gallery": os.environ.get("SOFTMARGIN_GALLERY", "1") == "1",
+}
+warnings.filterwarnings("ignore", message="Matplotlib is currently using agg")
+# files written for the repository link to each other and to folders of it
+suppress_warnings = ["myst.xref_missing", "config.cache"]
