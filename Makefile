@@ -4,10 +4,11 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 BENCH_STAMP := $(VENV)/.ready-bench
+DOCS_STAMP := $(VENV)/.ready-docs
 SOURCES := $(wildcard src/softmargin/_compiled/*.pyx src/softmargin/_compiled/*.pxd) $(shell find . -name meson.build -not -path './build/*' -not -path './.venv/*')
 export OPENBLAS_NUM_THREADS ?= 2
 
-.PHONY: demo test portable fuzz boundscheck sanitize bench lint format clean
+.PHONY: demo docs test portable fuzz boundscheck sanitize bench lint format clean
 
 $(VENV)/.tools: pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -24,6 +25,14 @@ $(BENCH_STAMP): $(STAMP)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m pip install --quiet --no-build-isolation --editable ".[bench]"
 	-$(PY) -m pip install --quiet --no-deps "adelie>=1.1"  # pins numpy < 2 for no reason that shows; absent is fine
 	touch $@
+
+$(DOCS_STAMP): $(STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m pip install --quiet --no-build-isolation --editable ".[docs]"
+	touch $@
+
+# The documentation with its gallery in docs/_build/html; a warning is an error.
+docs: $(DOCS_STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 demo: $(STAMP)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/softmargin demo --output demo

@@ -32,7 +32,7 @@ def _positive_numbers(values: Any) -> bool:
 class CompositeLeastSquaresClassifier(SimultaneousClassifier):
     """Multicategory least squares with a knob between own-class and other-class errors.
 
-    Fits k functions that sum to zero by minimising
+    Fits k functions that sum to zero by minimising::
 
         C * sum_i s_i [mix (k-1-f_y)^2 + (1-mix) sum_{j != y} (1+f_j)^2] + 1/2 sum_j |f_j|^2,
 

@@ -20,7 +20,7 @@ __all__ = ["CompositeMarginClassifier"]
 class CompositeMarginClassifier(SmoothSimultaneousClassifier):
     """Multicategory classifier from any decreasing, strictly convex margin loss ``g``.
 
-    Fits k functions that sum to zero by minimising
+    Fits k functions that sum to zero by minimising::
 
         C * sum_i s_i [mix g(f_y) + (1-mix) sum_{j != y} g(-f_j)] + 1/2 sum_j |f_j|^2.
 
