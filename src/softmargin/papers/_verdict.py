@@ -1,8 +1,9 @@
 """Published beside ours: a cell agrees within two combined standard errors (and half a unit of the last digit).
 
-Where a paper gives no standard error, ours at its number of replications stands in. A cell that differs is explained if
-another reading of what the paper leaves open, measured in the same replications, agrees, or if a note says why; one
-whose part has no data cannot be run.
+Where a paper gives no standard error, ours at its number of replications stands in; fewer than five replications of
+ours are taken to spread at least as the published ones did. A cell that differs is explained if another reading of what
+the paper leaves open, measured in the same replications, agrees, or if a note says why; one whose part has no data
+cannot be run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from softmargin.papers._run import Store
 
 __all__ = ["VERDICTS", "Verdict", "compare", "tally"]
 
+_FEW = 5  # replications whose own spread is not yet to be trusted
 VERDICTS = ("agrees", "explained", "differs", "cannot be run", "not run")
 
 
@@ -65,6 +67,8 @@ def _close(cell: Cell, values: np.ndarray, replications: int) -> tuple[float, fl
     """Mean, standard error, and whether the mean agrees with a published cell."""
     mean = float(values.mean())
     spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    if len(values) < min(_FEW, replications) and cell.error is not None:
+        spread = max(spread, cell.error * float(np.sqrt(replications)))
     error = spread / np.sqrt(len(values))
     theirs = spread / np.sqrt(replications) if cell.error is None else cell.error
     return mean, error, bool(abs(mean - cell.value) <= 2 * np.hypot(error, theirs) + cell.rounding)
