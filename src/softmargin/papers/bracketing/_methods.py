@@ -24,7 +24,7 @@ from softmargin.papers.conventions import gamma_of_width
 from softmargin.probability import fit_sigmoid
 from softmargin.tuning import LabelledRows, gkl_criterion, perturb
 
-__all__ = ["CLASSIFIERS", "WEIGHTS", "Task", "all_methods", "neighbours", "penalised_logistic"]
+__all__ = ["CLASSIFIERS", "WEIGHTS", "Task", "all_methods", "hard_margin", "neighbours", "penalised_logistic"]
 
 WEIGHTS = 20
 COSTS = 0.5 * 10.0 ** np.arange(-3, 3.1, 0.5)  # 1/(2 n lambda): weights of classes are doubled here
@@ -105,6 +105,13 @@ def all_methods(task: Task, classifier: str, rng: np.random.Generator) -> dict[s
         "tuned Platt": platt(K, task.y, K_test, _tuned(platt, K, task.y, rng)),
         "bracketing": bracketed(K, task.y, K_test, _tuned(bracketed, K, task.y, rng)),
     }
+
+
+def hard_margin(task: Task, classifier: str) -> Array:
+    """Probabilities by bracketing with a C beyond which nothing changes on separable rows."""
+    method, curved = CLASSIFIERS[classifier]
+    K, K_test = task.kernels(curved)
+    return _bracketed(method)(K, task.y, K_test, 1e4 / float(np.mean(np.diagonal(K))))
 
 
 def penalised_logistic(task: Task, rng: np.random.Generator) -> Array:
