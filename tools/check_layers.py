@@ -2,8 +2,7 @@
 
 The layers are the import-linter contract of pyproject.toml. A door is the ``__init__`` of a package or of one of its
 rooms: ``from softmargin.solvers.svm import BoxQP`` is fine anywhere above, ``softmargin.solvers.svm.box_qp`` or
-``softmargin.losses._base`` only inside their own package. Imports older than the rule are listed in
-``private_imports.txt``, which may only shrink.
+``softmargin.losses._base`` only inside their own package.
 
 An editable install answers for ``softmargin`` with a finder that has no directory to walk, so it is set aside and the
 package is read from ``src``.
@@ -16,7 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "softmargin"
-KNOWN = Path(__file__).with_name("private_imports.txt")
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -57,29 +55,17 @@ def private_imports() -> list[str]:
     return found
 
 
-def _check_private_imports() -> int:
-    known = set(KNOWN.read_text(encoding="utf-8").splitlines()) if KNOWN.is_file() else set()
-    found = private_imports()
-    new = [line for line in found if line not in known]
-    gone = sorted(known - set(found))
-    for line in new:
-        print(f"private import from another package (use the door, the package's or room's __init__): {line}")
-    if gone:
-        print(f"{len(gone)} lines of {KNOWN.name} are no longer needed: run tools/check_layers.py --shrink")
-    return 1 if new else 0
-
-
 def main() -> int:
-    """Both checks; ``--shrink`` drops listed imports that are gone."""
-    if "--shrink" in sys.argv:
-        kept = sorted(set(KNOWN.read_text(encoding="utf-8").splitlines()) & set(private_imports()))
-        KNOWN.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    """Both checks; says what breaks them."""
     from importlinter.cli import lint_imports
 
     sys.meta_path = [finder for finder in sys.meta_path if "Mesonpy" not in type(finder).__name__]
     sys.path.insert(0, str(ROOT / "src"))
     broken = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
-    return int(bool(broken)) | _check_private_imports()
+    private = private_imports()
+    for line in private:
+        print(f"private import from another package (use the door, the package's or room's __init__): {line}")
+    return int(bool(broken) or bool(private))
 
 
 if __name__ == "__main__":

@@ -33,8 +33,9 @@ T = TypeVar("T")
 
 _SHIFTS = {np.dtype(np.float64): (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7), np.dtype(np.float32): (0.0, 1e-6)}
 _SUFFICIENT = 1e-4  # share of the decrease a slope promises that a step must bring (Armijo's rule)
-_WHOLE = 4000  # rows up to which one call of LAPACK makes a factor: half a second without a look at signals
-_BLOCK = 512  # columns factorised at once beyond; they cost a half more (``python -m benchmarks multi``)
+# Rows up to which one call of LAPACK makes a factor: half a second without a look at signals. Beyond, so many columns
+# are factorised at once, for a half more (``python -m benchmarks thresholds`` times both ways).
+_WHOLE, _BLOCK = 4000, 512
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Where one algorithm for ridge problems becomes cheaper than another, and where that is measured.
 
 Prices are nanoseconds on one core of a current x86 processor; only their ratios matter. They are estimates from single
-fits (logistic loss; a9a, w8a, sylva, news20 and dense Gaussian tables); ``python -m benchmarks smooth`` and ``python -m
-benchmarks real`` race what they choose against other libraries. Near a threshold both ways cost about the same, so a
-price that is wrong by a factor of two costs little.
+fits (logistic loss; a9a, w8a, sylva, news20 and dense Gaussian tables); ``python -m benchmarks thresholds`` times both
+ways around the constants below, and the topics smooth and real race what they choose against other libraries. Near a
+threshold both ways cost about the same, so a price that is wrong by a factor of two costs little.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ __all__ = [
     "prefers_rows",
 ]
 
+# (``python -m benchmarks thresholds``)
 _DENSE_LIMIT = 3000  # rows or columns: a dense factor of that size takes as long as 30 products with 3000 x 30000 data
 _ENTRY = 1.2  # a stored entry in a product with sparse features, each way
 _PAIR = 0.5  # a pair of entries of one sparse row in a Hessian
 _PIVOT = 0.015  # p^3 of these make a Cholesky factor
 _PRODUCTS = 30  # pairs of products conjugate gradients need for a step (median over the sparse sets named above)
 
-# A new factor up to so many multiplications costs no more than the rest of a Newton step: it is made at every step.
+# A new factor up to so many multiplications costs no more than the rest of a Newton step: it is made at every step
+# (``python -m benchmarks thresholds``).
 CHEAP_FACTOR = 3e7
 # Beyond, a kernel's factor in single precision halves its time; STEEP is the largest eigenvalue beside 1 at which it
-# still has digits to spare (``benchmarks smooth``, kernel logistic fits).
+# still has digits to spare (``python -m benchmarks thresholds``).
 SINGLE_PRECISION, STEEP = 2e8, 1e5
 # From so many rows, and so many per column, a fit of a sample pays as a start: reading all rows is then the price
-# (``benchmarks smooth``, the fits of many rows).
+# (``python -m benchmarks thresholds``).
 MANY_ROWS, ROWS_PER_COLUMN = 20_000, 100
 # Up to so many rows nonconvex fits settle scores to tol and take Newton steps whole or not at all: which of several
 # minima is found is then decided by the method and not by rounding (``benchmarks robust``).

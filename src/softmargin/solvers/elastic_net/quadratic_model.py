@@ -27,7 +27,8 @@ __all__ = ["Columns", "GramModel", "ResidualModel", "Target"]
 Array = NDArray[np.floating[Any]]
 
 _MOST = 10  # times the entries of a sparse set: if that is all there are, measuring all costs little more
-_GRAM_COLUMNS = 2000  # beyond this many columns a Gram matrix costs more than it saves
+# Beyond this many columns a Gram matrix costs more than it saves (``python -m benchmarks thresholds`` times both ways).
+_GRAM_COLUMNS = 2000
 _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
 _SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation

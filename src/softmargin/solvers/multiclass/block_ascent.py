@@ -50,7 +50,8 @@ _LITTLE_GAIN = 0.9
 _WEAKEST = 1000.0  # a proximal term weaker still makes the kernel of the passes ill conditioned
 _FEWEST_PASSES = 100.0  # before the interior point method may take over
 _INTERIOR_STEPS = 30  # of the interior point method, as a rule
-_INTERIOR_WORK = 1e9  # multiplications per step that still take a fraction of a second
+# Multiplications per step that still take a fraction of a second (``python -m benchmarks thresholds`` times both ways).
+_INTERIOR_WORK = 1e9
 
 
 class _Machine(NamedTuple):

@@ -29,7 +29,7 @@ __all__ = ["DualSolver", "accepts_dual"]
 Array = NDArray[np.floating[Any]]
 
 # Rows from which working sets are taken instead of a factor of the whole matrix, which grows with the cube where they
-# grow with the square. An estimate: the RobustSVC rows of ``python -m benchmarks real`` are where to measure it.
+# grow with the square. ``python -m benchmarks thresholds`` times both ways.
 _MANY = 2000
 _ROUGH = 1e-2  # gap to which the first bound, which trusts every row, is solved: the next ones correct it
 _SINGLE = 1e-5  # a tolerance that rounding kernel rows to single precision (1e-7 of the objective) does not touch

@@ -49,8 +49,9 @@ Array = NDArray[np.floating[Any]]
 
 SAMPLE = 8  # the start is found on every eighth row
 ROWS_PER_COLUMN = 40  # rows a start or an interior point is worth sifting for
-GRAM_ROWS = 6000  # up to here XX' may be formed where columns are many
-COLUMNS = 2000  # beyond, p x p systems cost more than working sets
+# Up to so many rows XX' may be formed where columns are many; beyond so many columns p x p systems cost more than
+# working sets (``python -m benchmarks thresholds`` times both ways).
+GRAM_ROWS, COLUMNS = 6000, 2000
 FINE = 1e-5  # KKT violation from which multipliers are refined to their last digits
 FINISH = 10  # working sets that the finish of coordinate descent may take
 FINEST_DESCENT = 1e-7  # coordinate descent is not asked for more
