@@ -66,7 +66,7 @@ def descend_rows(const index[::1] indptr, const index[::1] indices, const double
                  const double[::1] lo, const double[::1] hi, const double[::1] diagonal, double[::1] u, double[::1] w,
                  double[::1] dual, double tol, int64_t max_passes):
     """Descend in place; returns (passes over the entries, violation). ``dual`` holds b and rho (0: no intercept)."""
-    cdef int64_t n = u.shape[0], active = n, s, t, k, passes = 0, work = 0, entries = max(<int64_t> data.shape[0], 1)
+    cdef int64_t n = u.shape[0], active = n, s, t, k, work = 0, entries = max(<int64_t> data.shape[0], 1)
     cdef double total = 0.0, G, PG, top, bottom, top_old = INFINITY, bottom_old = -INFINITY, step, violation = INFINITY
     cdef double b = dual[0], rho = dual[1], drift, at = 0.0, last_at = 0.0, last_total = 0.0
     cdef uint64_t state = 88172645463325252

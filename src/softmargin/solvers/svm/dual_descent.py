@@ -68,7 +68,7 @@ def dual_descent(
     G = features.apply(w) - box.q
     b = _best_intercept(-G, box) if box.intercept else 0.0
     found = box_report(box, Iterate(u, G, 1 + passes // PASSES_COUNTED), tol, intercept=b)
-    return replace(found, converged=left <= tol), w
+    return replace(found, converged=left <= tol, violation=max(left, 0.0)), w
 
 
 def descend(

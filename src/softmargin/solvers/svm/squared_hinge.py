@@ -46,6 +46,7 @@ Array = NDArray[np.floating[Any]]
 _NEGLIGIBLE = 1e-10  # a weight below this fraction of the largest gives its row up
 _FIRST, _FINEST = 0.1, 1e-9  # KKT violations, in scores, asked for
 _FINER = 0.2
+_PROGRESS = 0.5  # a solve that does not reach its violation must bring the gap below this fraction, or it is the last
 
 
 class Reached(NamedTuple):
@@ -149,7 +150,7 @@ def minimise_dual(
     diagonal = np.divide(0.5, w, out=np.zeros_like(w), where=counts)
     lo, hi = np.where(counts & (y < 0), -np.inf, 0.0), np.where(counts & (y > 0), np.inf, 0.0)
     box = BoxQP(y if problem.offset is None else y - problem.offset, lo, hi, problem.fit_intercept)
-    u, violation, n_iter = start, _FIRST, 0
+    u, violation, n_iter, gap = start, _FIRST, 0, np.inf
     while True:
         found = dual.solve(box, diagonal, u, violation, max_iter)
         u, n_iter = found.u, n_iter + found.n_iter
@@ -158,8 +159,8 @@ def minimise_dual(
         b, margins, term = center(problem, margins, DataTerm(problem, margins))
         primal = term.cost + half_norm
         bound = problem.constant + float(box.q @ u) - half_norm - 0.5 * float(diagonal @ np.square(u))
-        gap = max(primal - bound, 0.0) / max(abs(primal), half_norm, np.finfo(np.float64).tiny)
-        stuck = found.violation > violation and n_iter > max_iter
+        last, gap = gap, max(primal - bound, 0.0) / max(abs(primal), half_norm, np.finfo(np.float64).tiny)
+        stuck = found.violation > violation and (gap > _PROGRESS * last or n_iter > max_iter)
         if (gap <= tol and primal <= known) or violation <= _FINEST or stuck:
             break
         violation = max(_FINER * min(violation, max(found.violation, _FINEST)), _FINEST)
