@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 
 from .case import Case
 from .faults import Fault
@@ -55,6 +56,14 @@ def _print_fault(outcome: Outcome, again: int) -> None:
         print(f"FAULT {outcome.kind}: {outcome.message}\n    {outcome.text}\n    {outcome.repeat}", flush=True)
 
 
+def _until_interrupted(outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+    """Outcomes until there are no more or somebody has seen enough."""
+    try:
+        yield from outcomes
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+
+
 def _summary(verdicts: Counter[str], kinds: Counter[str], refusals: Counter[str], shown: int) -> None:
     total = sum(verdicts.values())
     print(", ".join([f"{total} cases", *(f"{count} {verdict}" for verdict, count in verdicts.most_common())]))
@@ -76,7 +85,7 @@ def main() -> int:
     verdicts, kinds, refusals = Counter[str](), Counter[str](), Counter[str]()
     spent: list[float] = []
     limits = Limits(memory=int(options.memory * 2**30))
-    for outcome in run_cases(seed, numbers, options.jobs, lambda: time.monotonic() < end, limits):
+    for outcome in _until_interrupted(run_cases(seed, numbers, options.jobs, lambda: time.monotonic() < end, limits)):
         verdicts[outcome.verdict] += 1
         spent.append(outcome.seconds)
         if outcome.verdict == "fault":

@@ -212,6 +212,40 @@ def audit(rng: Rng, say: Callable[[str], None]) -> None:
         raise Fault("audit: trust outside [0, 1]", f"{trust.min()} to {trust.max()}")
 
 
+def judged_labels(rng: Rng, say: Callable[[str], None]) -> None:
+    """What an audit says of the errors is within reason: counts, shares, suspects that are rows."""
+    data = draw_data(rng, large=False, trouble=0.3)
+    say(f"audit_labels(MarginClassifier(C=0.1)).noise_matrix, health, suspects {data}")
+    with judged():
+        report = softmargin.audit_labels(softmargin.MarginClassifier(C=0.1), data.dense, data.codes, random_state=0)
+        errors, matrix, suspects = report.n_errors, report.noise_matrix, report.suspects(0.2)
+        health = report.health
+        X, y, _ = report.apply(fdr=0.2)
+    n = len(data.codes)
+    if not 0 <= errors.low <= errors.value <= errors.high <= n:
+        raise Fault("audit: number of errors", f"{errors} of {n} rows")
+    if not set(suspects["row"]) <= set(range(n)) or not len(X) == len(y) <= n:
+        raise Fault("audit: rows that are none", f"{len(suspects)} suspects, {len(X)} rows after decisions")
+    if len(health) == 0 or not np.isfinite(matrix[0].to_numpy()).all():
+        raise Fault("audit: noise matrix not finite", "shares of all rows")
+
+
+def exported(rng: Rng, say: Callable[[str], None]) -> None:
+    """A model becomes SQL, or the refusal says why not; names with quotes stay inside theirs."""
+    data = draw_data(rng, large=False, trouble=0.3)
+    makers: tuple[Callable[[], Any], ...] = (
+        softmargin.MarginClassifier, softmargin.RobustSVC, softmargin.MulticategorySVC,
+        lambda: softmargin.RuleBoostClassifier(n_rules=5), lambda: softmargin.MarginClassifier(kernel="rbf"),
+    )  # fmt: skip
+    model = makers[rng.integers(len(makers))]()
+    say(f"to_sql({model!r}) {data}")
+    with judged():
+        model.fit(data.dense, data.codes)
+        text = softmargin.export.to_sql(model, "odd \"name'")
+    if 'odd ""name' not in text:
+        raise Fault("sql: a name is not quoted", text[:200])
+
+
 def simulated(rng: Rng, say: Callable[[str], None]) -> None:
     """Generators return what was asked for or refuse by name."""
     names = sorted(name for name in datasets.__all__ if name.startswith("make_") and name != "make_monks")
@@ -224,5 +258,6 @@ def simulated(rng: Rng, say: Callable[[str], None]) -> None:
 
 
 FUNCTIONS: tuple[tuple[Callable[[Rng, Callable[[str], None]], None], float], ...] = (
-    (exact_path, 4), (grid_path, 2), (one_loss, 1), (own_loss, 1), (intervals, 2), (audit, 1), (simulated, 0.3),
+    (exact_path, 4), (grid_path, 2), (one_loss, 1), (own_loss, 1), (intervals, 2), (audit, 1),
+    (judged_labels, 0.6), (exported, 0.6), (simulated, 0.3),
 )  # fmt: skip

@@ -119,6 +119,7 @@ OWN: dict[tuple[str, str], Draw] = {
     ("TruncatedSoftmaxClassifier", "level"): _choice(np.inf, np.inf, 0.5, 2.0),
     ("RuleBoostClassifier", "loss"): _choice("logistic", "exponential", "modified_huber"),
     ("RuleBoostClassifier", "criterion"): _choice("edge", "exact"),
+    ("RuleBoostClassifier", "learner"): _choice("trees", "trees", "given"),
     ("ProbabilisticSVC", "method"): _choice("svm", "psi"),
     ("ProbabilisticSVC", "engine"): _choice("grid", "path"),
     ("MulticategorySVC", "method"): _choice(
@@ -173,6 +174,7 @@ INVALID: dict[str, tuple[Any, ...]] = {
     "max_literals": _COUNT,
     "update": _NAME,
     "search": _NAME,
+    "learner": _NAME,
     "beam": (0, 1, -1, "x", None),
     "max_bins": (0, 1, 1000, "x", None),
     "learning_rate": (0.0, -1.0, np.nan, "x"),

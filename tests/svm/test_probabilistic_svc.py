@@ -178,3 +178,15 @@ def test_the_certificate_holds_where_costs_are_too_large_to_add_up():
         model.fit(X, y, sample_weight=np.full(25, 1e99))
     assert model.solution_.gap <= model.tol or any(w.category is ConvergenceWarning for w in caught)
     assert not model.solution_.converged or model.solution_.gap <= model.tol
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_grid_and_path_agree_on_a_lattice_where_scores_tie(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(-2, 3, size=(120, 2)).astype(float), (rng.random(120) < 0.5).astype(int)
+    grid = ProbabilisticSVC(C=20.0, n_weights=20).fit(X, y)
+    path = ProbabilisticSVC(C=20.0, engine="path").fit(X, y)
+    first, second = grid.predict_proba(X)[:, 1], path.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(first, second, atol=1 / 20 + 1e-6)
+    decided = np.abs(second - 0.5) > 1 / 40
+    np.testing.assert_array_equal(grid.predict(X)[decided], path.predict(X)[decided])
