@@ -109,12 +109,13 @@ class TracedPiece:
 
 @dataclass(frozen=True)
 class AffinePiece:
-    """u = u0 + t u1 with a constant intercept between two parameters."""
+    """u = u0 + t u1 between two parameters, with an intercept that is ``b`` at the first and grows by ``slope``."""
 
     u0: Array
     u1: Array
     b: float
     bounds: tuple[float, float]
+    slope: float = 0.0
 
     @property
     def knots(self) -> Array:
@@ -122,7 +123,8 @@ class AffinePiece:
 
     def duals(self, t: Array) -> tuple[Array, Array]:
         """Multipliers, a row for each value, and intercepts."""
-        return _affine(self.u0, self.u1, t[:, None]), np.full(len(t), self.b)
+        b = self.b + self.slope * (t - self.bounds[0]) if self.slope else np.full(len(t), self.b)
+        return _affine(self.u0, self.u1, t[:, None]), b
 
     def events(self) -> tuple[Array, Array, Array, Array]:
         nothing: Any = np.zeros(0, dtype=np.int32)

@@ -30,6 +30,7 @@ _LEVEL = 1e-12  # h varying less than this, times the size sum|u| max K_ii of it
 _LEVEL_SCORE = 1e-9  # unless it varies by more than this: large summands may leave a small difference
 _NEGLIGIBLE = 1e-8  # scores below this change no objective by more than the gap that counts as exact
 _SLIVER = 1e-7  # relative length bridged by the first restart
+_RESOLVED = 16 * float(np.finfo(np.float64).eps)  # the least step from a value that is still one
 Array = np.ndarray
 
 
@@ -216,10 +217,13 @@ class Tracer:
         if self.engine.n_segments:
             (u,), (b,) = self.pieces[-1].duals(np.array([t]))
         ahead = abs(t_end - t) if np.isfinite(t_end) else max(1.0, abs(t))
-        sliver = direction * min(_SLIVER * max(abs(t), 1e-3) * 4.0**self.n_bridges, 0.5 * ahead)
+        size = max(_SLIVER * min(max(abs(t), 1e-3), ahead), _RESOLVED * abs(t))  # costs may vanish at the end
+        sliver = direction * min(size * 4.0**self.n_bridges, 0.5 * ahead)
         fresh = self.start(problem, t + sliver, u)
         u1 = (fresh.u - u) / sliver
-        self.pieces.append(AffinePiece(u - t * u1, u1, 0.5 * (b + fresh.b), (min(t, fresh.t), max(t, fresh.t))))
+        first, last = sorted([(t, b), (fresh.t, fresh.b)])
+        slope = (last[1] - first[1]) / abs(sliver)
+        self.pieces.append(AffinePiece(u - t * u1, u1, first[1], (first[0], last[0]), slope))
         self.n_bridges += 1
         return fresh
 
