@@ -87,6 +87,7 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory for model, report and predictions.")] = Path(
         "softmargin-fit"
     ),
+    model: Annotated[str, typer.Option(help="auto, or a classifier such as RuleBoostClassifier.")] = "auto",
     effort: Annotated[str, typer.Option(help="fast, balanced or thorough.")] = "balanced",
     time_limit: Annotated[float | None, typer.Option(help="Seconds after which no further machine is begun.")] = None,
     test: Annotated[str | None, typer.Option(help="A file of held-out rows, instead of a random part.")] = None,
@@ -94,6 +95,10 @@ def fit(
     weight: Annotated[str | None, typer.Option(help="A column of sample weights.")] = None,
     id: Annotated[str | None, typer.Option("--id", help="A column that names rows: kept, never learnt from.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
+    positive: Annotated[str | None, typer.Option(help="A value of the target: this one against all others.")] = None,
+    decisions: Annotated[
+        str | None, typer.Option(help="A CSV of decisions about labels, as a report's page downloads it.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the split, landmarks and folds.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers of the report as JSON.")] = False,
 ) -> None:
@@ -105,7 +110,22 @@ def fit(
     from softmargin.cli._fit import FitOptions, fit_file
 
     console = _console()
-    options = FitOptions(data, target, output, effort, time_limit, test, test_size, weight, id, tuple(drop or ()), seed)
+    options = FitOptions(
+        data,
+        target,
+        output,
+        effort=effort,
+        time_limit=time_limit,
+        test=test,
+        test_size=test_size,
+        weight=weight,
+        id=id,
+        drop=tuple(drop or ()),
+        seed=seed,
+        model=model,
+        positive=positive,
+        decisions=decisions,
+    )
     with _in_one_line():
         numbers = fit_file(options, lambda line: None if as_json else console.print(line, style="dim", markup=False))
     if as_json:
@@ -146,6 +166,108 @@ def predict(
     with _in_one_line():
         rows = predict_file(model, data, output, id)
     typer.echo(f"{rows} rows written to {output}")
+
+
+@app.command()
+def audit(
+    data: Annotated[str, typer.Argument(help="The rows: a file, a folder or a pattern.")],
+    target: Annotated[str, typer.Option("--target", help="The column of labels under suspicion.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for suspects.csv and audit.json.")] = Path(
+        "softmargin-audit"
+    ),
+    effort: Annotated[str, typer.Option(help="fast, balanced or thorough.")] = "fast",
+    weight: Annotated[str | None, typer.Option(help="A column of sample weights.")] = None,
+    id: Annotated[str | None, typer.Option("--id", help="A column that names rows: kept, never learnt from.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
+    seed: Annotated[int, typer.Option(help="Of folds and landmarks.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+) -> None:
+    """Find labels that are probably wrong: how many, between which classes, and which rows to look at first.
+
+    Example: softmargin audit titanic.csv --target survived -o audit
+    """
+    import json
+
+    from rich.table import Table as Shown
+
+    from softmargin.cli._audit import audit_file
+
+    console = _console()
+    words = {"weight": weight, "id": id, "drop": tuple(drop or ()), "seed": seed, "effort": effort}
+    with _in_one_line():
+        numbers = audit_file(
+            data,
+            target,
+            output,
+            words,
+            lambda line: None if as_json else console.print(line, style="dim", markup=False),
+        )
+    if as_json:
+        typer.echo(json.dumps(numbers, default=str))
+        return
+    errors = numbers["errors"]
+    console.print(
+        f"about {errors['estimate']:.0f} ({errors['low']:.0f} - {errors['high']:.0f}) of {numbers['rows']} labels are "
+        f"wrong; {numbers['suspects']} rows to look at"
+    )
+    shown = Shown("row", "given", "suggested", "trust in the label")
+    for line in numbers["first"]:
+        shown.add_row(str(line["row"]), str(line["given"]), str(line["suggested"]), f"{line['trust']:.3f}")
+    console.print(shown)
+    console.print(f"written to {output}: suspects.csv (fill in decision, then fit --decisions), audit.json")
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="A directory written by 'softmargin fit'.")],
+    second: Annotated[Path, typer.Argument(help="Another one, of the same target.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+) -> None:
+    """Test whether one fit is better than another on the rows that both held out.
+
+    Example: softmargin compare titanic-fast titanic-thorough
+    """
+    import json
+
+    from rich.table import Table as Shown
+
+    from softmargin.cli._compare import compare_fits
+
+    with _in_one_line():
+        numbers = compare_fits(first, second)
+    if as_json:
+        typer.echo(json.dumps(numbers))
+        return
+    shown = Shown(f"{numbers['rows']} held-out rows", str(first), str(second), "difference", "p-value")
+    for name in ("log_loss", "error"):
+        one = numbers[name]
+        difference = f"{one['difference']:+.4f} ({one['low']:+.4f} - {one['high']:+.4f})"
+        p_value = one.get("p_value_exact", one["p_value"])
+        shown.add_row(
+            name.replace("_", " "), f"{one['first']:.4f}", f"{one['second']:.4f}", difference, f"{p_value:.3g}"
+        )
+    _console().print(shown)
+
+
+@app.command()
+def export(
+    model: Annotated[str, typer.Argument(help="A file written by 'softmargin fit' or softmargin.save.")],
+    to: Annotated[str, typer.Option("--to", help="onnx, sql or json.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    table: Annotated[str, typer.Option(help="sql: the table of rows.")] = "data",
+    dialect: Annotated[str, typer.Option(help="sql: ansi, bigquery, duckdb, postgres, spark, sqlite ...")] = "ansi",
+    key: Annotated[list[str] | None, typer.Option(help="sql: a column to copy; may be given several times.")] = None,
+    dtype: Annotated[str, typer.Option(help="onnx: float64 or float32.")] = "float64",
+) -> None:
+    """Write a saved model for other systems: ONNX for runtimes, SQL for databases, JSON to read.
+
+    Example: softmargin export titanic/model.softmargin --to onnx -o titanic.onnx
+    """
+    from softmargin.cli._predict import export_model
+
+    with _in_one_line():
+        export_model(model, to, output, {"table": table, "dialect": dialect, "key": key, "dtype": dtype})
+    typer.echo(f"written to {output}")
 
 
 @app.command()

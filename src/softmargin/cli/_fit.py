@@ -12,9 +12,12 @@ from sklearn.model_selection import train_test_split
 
 import softmargin
 from softmargin import report
-from softmargin.cli._prepare import Prepared, prepare
+from softmargin.cli._decisions import decided
+from softmargin.cli._models import classifier
+from softmargin.cli._prepare import Prepared, prepare, require_column
 from softmargin.cli._read import BadInput, read_table
 from softmargin.cli._write import write_frame, write_whole
+from softmargin.probability import weight_parameters
 
 __all__ = ["FitOptions", "fit_file"]
 
@@ -34,6 +37,9 @@ class FitOptions:
     id: str | None = None
     drop: tuple[str, ...] = ()
     seed: int = 0
+    model: str = "auto"
+    positive: str | None = None
+    decisions: str | None = None
 
 
 def fit_file(options: FitOptions, say: Any) -> dict[str, Any]:
@@ -43,10 +49,9 @@ def fit_file(options: FitOptions, say: Any) -> dict[str, Any]:
     for note in train.notes:
         say(note)
     say(f"fitting {len(train.y)} rows, holding out {len(test.y)}")
-    model = softmargin.AutoClassifier(
-        effort=options.effort, time_limit=options.time_limit, random_state=options.seed, verbose=0
-    ).fit(train.X, train.y, sample_weight=train.weight)
-    say(f"judging {', '.join(model.mixture_)}")
+    model = classifier(options.model, effort=options.effort, time_limit=options.time_limit, seed=options.seed)
+    model.fit(train.X, train.y, **weight_parameters(model, train.weight))
+    say(f"judging {', '.join(getattr(model, 'mixture_', [options.model]))}")
     options.output.mkdir(parents=True, exist_ok=True)
     numbers = report.build(
         model,
@@ -66,9 +71,18 @@ def fit_file(options: FitOptions, say: Any) -> dict[str, Any]:
 
 
 def _rows(options: FitOptions, say: Any) -> tuple[Prepared, Prepared]:
-    words: dict[str, Any] = {"weight": options.weight, "id": options.id, "drop": options.drop}
+    words: dict[str, Any] = {
+        "weight": options.weight,
+        "id": options.id,
+        "drop": options.drop,
+        "positive": options.positive,
+    }
     frame = read_table(options.data)
     say(f"{options.data}: {len(frame)} rows, {frame.shape[1]} columns")
+    require_column(frame, "--target", options.target)
+    if options.decisions is not None:
+        frame, done = decided(frame, options.target, options.decisions)
+        say(done)
     data = prepare(frame, options.target, **words)
     if options.test is not None:
         test = prepare(read_table(options.test), options.target, **words)

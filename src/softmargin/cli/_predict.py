@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import softmargin
+from softmargin import export
 from softmargin.cli._read import BadInput, read_batches, read_table
-from softmargin.cli._write import write_frame
+from softmargin.cli._write import FrameWriter, write_whole
 
-__all__ = ["explain_row", "load_model", "predict_file"]
+__all__ = ["explain_row", "export_model", "load_model", "predict_file"]
 
 
 def load_model(path: str) -> Any:
@@ -24,22 +25,83 @@ def load_model(path: str) -> Any:
 
 def predict_file(model_path: str, source: str, output: Path, id: str | None) -> int:
     """Write label and probabilities of every row, a part of the file at a time; the number of rows."""
+    model, rows = load_model(model_path), 0
+
+    def write(temporary: Path) -> None:
+        nonlocal rows
+        writer = FrameWriter(temporary)
+        try:
+            for frame in read_batches(source, column_kinds(model)):
+                writer(_answers(model, frame, source, id))
+                rows += len(frame)
+        finally:
+            writer.close()
+        if not rows:
+            raise BadInput(f"{source} has no rows.")
+
+    write_whole(output, write)
+    return rows
+
+
+def _answers(model: Any, frame: Any, source: str, id: str | None) -> Any:
+    """Label, one probability per class and, where the model has one, an interval of the second class."""
     import pandas as pd
 
-    model, parts = load_model(model_path), []
-    for frame in read_batches(source):
-        X = _features(model, frame, source)
+    X = _features(model, frame, source)
+    if not hasattr(model, "predict_proba"):
+        part = pd.DataFrame({"predicted": model.predict(X)})
+    else:
         P = model.predict_proba(X)
         part = pd.DataFrame({"predicted": model.classes_[P.argmax(axis=1)]})
         for label, column in zip(model.classes_, P.T, strict=True):
             part[f"p({label})"] = column
-        if id is not None:
-            if id not in frame.columns:
-                raise BadInput(f"--id {id!r} is no column of {source}.")
-            part.insert(0, id, frame[id].to_numpy())
-        parts.append(part)
-    write_frame(output, pd.concat(parts, ignore_index=True))
-    return sum(len(part) for part in parts)
+        if len(model.classes_) == 2 and hasattr(model, "predict_interval_proba"):
+            ends = model.predict_interval_proba(X)
+            part[f"p({model.classes_[1]}) from"], part[f"p({model.classes_[1]}) to"] = ends.T
+    if id is not None:
+        if id not in frame.columns:
+            raise BadInput(f"--id {id!r} is no column of {source}.")
+        part.insert(0, id, frame[id].to_numpy())
+    return part
+
+
+def column_kinds(model: Any) -> dict[str, str]:
+    """What the columns of a model of tables are; none are known of others."""
+    kinds, names = getattr(model, "_kinds", None), getattr(model, "feature_names_in_", None)
+    dates = getattr(getattr(model, "encoder_", None), "dates", ())
+    if kinds is None or names is None or len(dates):
+        return {}
+    booleans = {name for name, kind in _boolean_columns(model)}
+    found = {str(name): "text" if kind else "number" for name, kind in zip(names, kinds, strict=True)}
+    return {name: kind for name, kind in found.items() if name not in booleans}
+
+
+def _boolean_columns(model: Any) -> list[tuple[str, str]]:
+    """Columns of truth values, whose words a reader of CSV knows better than we do."""
+    onehot = getattr(getattr(model, "encoder_", None), "onehot", None)
+    if onehot is None:
+        return []
+    names = [one.name for one in model.encoder_.decisions if one.kind == "category"]
+    levels = zip(names, onehot.categories_, strict=True)
+    return [(name, "boolean") for name, found in levels if {str(one) for one in found} <= {"True", "False", ""}]
+
+
+def export_model(model_path: str, to: str, output: Path, words: dict[str, Any]) -> None:
+    """Write a saved model as ONNX, SQL or JSON."""
+    if to not in ("onnx", "sql", "json"):
+        raise BadInput(f"--to must be onnx, sql or json; got {to!r}.")
+    model = load_model(model_path)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if to == "onnx":
+            export.to_onnx(model, output, dtype=words["dtype"])
+        elif to == "json":
+            export.to_json(model, output)
+        else:
+            query = export.to_sql(model, words["table"], dialect=words["dialect"], key=words["key"])
+            write_whole(output, lambda file: file.write_text(query + ";\n", encoding="utf-8"))
+    except ImportError as error:
+        raise BadInput(str(error)) from None
 
 
 def explain_row(model_path: str, source: str, row: int) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from softmargin.cli._read import BadInput
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "prepare", "require_column"]
 
 _MOST_CLASSES = 200
 
@@ -38,18 +38,26 @@ class Prepared:
 
 
 def prepare(
-    frame: Any, target: str, *, weight: str | None = None, id: str | None = None, drop: Sequence[str] = ()
+    frame: Any,
+    target: str,
+    *,
+    weight: str | None = None,
+    id: str | None = None,
+    drop: Sequence[str] = (),
+    positive: str | None = None,
 ) -> Prepared:
     """Split a table into features, labels, weights and identifiers, and drop what cannot or should not be used."""
     for name, column in (("--target", target), ("--weight", weight), ("--id", id), *(("--drop", c) for c in drop)):
-        _require_column(frame, name, column)
+        require_column(frame, name, column)
     notes: list[str] = []
     labels = frame[target]
     known = labels.notna().to_numpy()
     if not known.all():
         notes.append(f"{int((~known).sum())} rows have no {target} and are left out")
-    frame, labels = frame[known].reset_index(drop=True), labels[known]
+    frame, labels = frame[known], labels[known]  # the index still counts the rows of the file
     y = _labels(labels.to_numpy(), target)
+    if positive is not None:
+        y = _one_against_rest(y, positive, target, notes)
     weights = None if weight is None else _weights(frame[weight], weight)
     names = None if id is None else frame[id].to_numpy()
     X = frame.drop(columns=[c for c in {target, weight, id, *drop} if c is not None])
@@ -61,7 +69,8 @@ def prepare(
     return Prepared(X, y, weights, names, notes)
 
 
-def _require_column(frame: Any, option: str, column: str | None) -> None:
+def require_column(frame: Any, option: str, column: str | None) -> None:
+    """Refuse a column that the table does not have, with the nearest name it has."""
     if column is None or column in frame.columns:
         return
     names = [str(name) for name in frame.columns]
@@ -90,6 +99,19 @@ def _labels(values: np.ndarray, target: str) -> np.ndarray:
         rare = ", ".join(str(label) for label in classes[counts < 2][:5])
         raise BadInput(f"--target {target!r} has classes with one row only ({rare}); merge or remove them.")
     return y
+
+
+def _one_against_rest(y: np.ndarray, positive: str, target: str, notes: list[str]) -> np.ndarray:
+    """One class against all others, which are called "other"; two classes stay as they are."""
+    classes = np.unique(y)
+    own = y.astype(str) == positive
+    if not own.any():
+        shown = ", ".join(str(label) for label in classes[:12])
+        raise BadInput(f"--positive {positive!r} is no value of {target}; its values are {shown}.")
+    if len(classes) == 2:
+        return y
+    notes.append(f"{positive} against the {len(classes) - 1} other values of {target}")
+    return np.where(own, positive, "other" if positive != "other" else "not other")
 
 
 def _weights(column: Any, name: str) -> np.ndarray:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import csv
 import glob
-import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +32,15 @@ def read_table(source: str) -> Any:
     return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
 
-def read_batches(source: str) -> Iterator[Any]:
-    """The table of a file, a folder or a glob, a frame at a time."""
+def read_batches(source: str, types: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """The table of a file, a folder or a glob, a frame at a time.
+
+    With ``types`` ("number" or "text" by column) large CSV files come in parts: what a column is need not be found out
+    from all of it.
+    """
     for path in _files(source):
         try:
-            yield from _frames(path)
+            yield from _frames(path, types)
         except BadInput:
             raise
         except Exception as error:  # pyarrow raises its own kinds for each format
@@ -61,7 +64,7 @@ def _files(source: str) -> list[Path]:
     return found
 
 
-def _frames(path: Path) -> Iterator[Any]:
+def _frames(path: Path, types: Mapping[str, str] | None) -> Iterator[Any]:
     name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
     if name.endswith(".parquet"):
         import pyarrow.parquet as pq
@@ -71,16 +74,25 @@ def _frames(path: Path) -> Iterator[Any]:
     elif name.endswith((".arrow", ".feather")):
         import pyarrow.feather as feather
 
-        yield feather.read_table(path).to_pandas()
+        yield feather.read_table(path).to_pandas()  # mapped, not copied, before it is a frame
     elif name.endswith((".jsonl", ".ndjson", ".json")):
         from pyarrow import json
 
-        yield json.read_json(path).to_pandas()
+        with _opened(path) as file:
+            yield json.read_json(file).to_pandas()
     else:
-        yield from _csv_frames(path)
+        yield from _csv_frames(path, types)
 
 
-def _csv_frames(path: Path) -> Iterator[Any]:
+def _opened(path: Path) -> Any:
+    """The bytes of a file, unpacked where its ending says that it is packed."""
+    import pyarrow
+
+    return pyarrow.input_stream(str(path), compression="detect")
+
+
+def _csv_frames(path: Path, types: Mapping[str, str] | None) -> Iterator[Any]:
+    import pyarrow
     from pyarrow import csv as arrow
 
     start, encoding = _start(path)
@@ -88,21 +100,25 @@ def _csv_frames(path: Path) -> Iterator[Any]:
         raise BadInput(f"{path} is no table: it holds binary data. Give a CSV, Parquet, Arrow or JSON-lines file.")
     options = arrow.ReadOptions(encoding=encoding, block_size=1 << 24)
     parsing = arrow.ParseOptions(delimiter=_delimiter(start), newlines_in_values=True)
+    kinds = {"number": pyarrow.float64(), "text": pyarrow.string()}
     converting = arrow.ConvertOptions(
-        strings_can_be_null=True, null_values=["", "NA", "N/A", "NaN", "nan", "null", "?"]
+        strings_can_be_null=True,
+        null_values=["", "NA", "N/A", "NaN", "nan", "null", "?"],
+        column_types={name: kinds[kind] for name, kind in (types or {}).items()},
     )
-    yield arrow.read_csv(path, options, parsing, converting).to_pandas()
+    if types is None:
+        yield arrow.read_csv(path, options, parsing, converting).to_pandas(split_blocks=True, self_destruct=True)
+        return
+    with arrow.open_csv(path, options, parsing, converting) as batches:
+        for batch in batches:
+            if batch.num_rows:
+                yield batch.to_pandas()
 
 
 def _start(path: Path) -> tuple[str, str]:
     """The first characters and the encoding that reads them."""
-    raw = b""
-    if path.suffix.lower() == ".gz":
-        with gzip.open(path) as file:
-            raw = file.read(_SNIFFED)
-    elif path.suffix.lower() != ".zst":
-        with path.open("rb") as file:
-            raw = file.read(_SNIFFED)
+    with _opened(path) as file:
+        raw = file.read(_SNIFFED)
     for encoding in ("utf-8", "cp1252"):
         try:
             return raw.decode(encoding), encoding

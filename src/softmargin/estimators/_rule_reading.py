@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from softmargin.estimators._base.card import score_card
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._surrogates import surrogates
-from softmargin.expansions import Rule, cover, dialect_of
+from softmargin.expansions import LinearScore, Rule, cover, dialect_of
 
 __all__ = ["RuleReader"]
 
@@ -44,6 +45,16 @@ class RuleReader:
         if len(self.classes_) == 2:
             return (self.coef_[0] > 0).astype(int)
         return self.coef_.argmax(axis=0)
+
+    def _score_card(self, names: list[str]) -> dict[str, Any]:
+        if self.learner == "trees":  # type: ignore[attr-defined]
+            return {"form": "trees", "words": f"The sum of the leaves of {len(self._score.roots)} trees."}  # type: ignore[attr-defined]
+        if self.learner == "given":  # type: ignore[attr-defined]
+            return score_card(LinearScore(self.coef_.T), self.intercept_, names)
+        points = 2 * self.coef_
+        order = np.argsort(-np.abs(points).max(axis=0, initial=0.0), kind="stable")
+        rules = [{"if": self.rule_list_[t].text(names, None), "points": points[:, t].tolist()} for t in order]
+        return {"form": "rules", "start": self._baseline().tolist(), "rules": rules}
 
     def _names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)

@@ -284,6 +284,13 @@ class AutoClassifier(ClassifierBase):
         ]
         return pd.DataFrame(rows).sort_values("log_loss", kind="stable", ignore_index=True)
 
+    def _score_card(self, names: list[str]) -> dict[str, Any]:
+        columns = [{"column": one.name, "read_as": one.kind, "because": one.reason} for one in self.encoder_.decisions]
+        return {"form": "mixture", "members": dict(self.mixture_), "columns": columns}
+
+    def _probability_words(self) -> str:
+        return "those of the machines, weighed by the likelihood of labels left out"
+
     def describe(self) -> str:
         """What the columns were taken for and what the answer is made of, in words."""
         check_is_fitted(self)

@@ -271,6 +271,14 @@ class ProbabilisticSVC(ClassifierBase):
         parts = np.column_stack([one.family_.bracket(X).probability for one in self.estimators_])
         return couple(parts, self._decision(X))
 
+    def _score_card(self, names: list[str]) -> dict[str, Any]:
+        fits = [self] if len(self.classes_) == 2 else self.estimators_
+        counts = [len(one.weights_) for one in fits]
+        return {"form": "family", "words": f"Support vector machines of {max(counts)} class weights per score."}
+
+    def _probability_words(self) -> str:
+        return "the class weight at which the score changes its sign"
+
     def predict_interval_proba(self, X: Any, level: float | None = None) -> np.ndarray:
         """Intervals of P(classes_[1]), shape (n, 2); for k > 2 classes those of each against the rest, (n, k, 2).
 

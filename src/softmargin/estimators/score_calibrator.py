@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
+from softmargin.estimators._base.card import Readable, inner_card
 from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, is_number, one_of
 from softmargin.estimators._base.fitted_score import forget_fit
 from softmargin.estimators._base.parameters import FOLDS, NONNEGATIVE, check_parameters, document
@@ -47,7 +48,7 @@ def _increasing_pair(value: Any) -> bool:
 
 
 @document
-class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ScoreCalibrator(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Turn the scores of any classifier into probabilities.
 
     Parameters
@@ -178,6 +179,12 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.decision == "classifier":
             return np.asarray(self.estimator_.predict(X))
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _card(self) -> dict[str, Any]:
+        return super()._card() | inner_card(self.estimator_)
+
+    def _probability_words(self) -> str:
+        return f"the scores by method {self.method!r}, fitted to rows left out; {self.decision} decides"
 
     # -- scores ----------------------------------------------------------------------------------------------------
 

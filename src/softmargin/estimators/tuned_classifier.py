@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from softmargin._progress import report
+from softmargin.estimators._base.card import Readable, inner_card, plain
 from softmargin.estimators._base.classifier import ClassifierBase, available_where
 from softmargin.estimators._base.constraints import Constraint, instance, integer, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
@@ -55,7 +56,7 @@ def _require_probabilities(template: Any) -> None:
 
 
 @document
-class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier that chooses its own parameters.
 
     Parameters
@@ -289,6 +290,17 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             (self._named("C"), self.criterion_, "std_error"), float
         )  # None stays None in the others
         return table.astype(numbers).sort_values(self.criterion_, ignore_index=True)
+
+    def _card(self) -> dict[str, Any]:
+        chosen = {
+            name: plain(value) if isinstance(value, str | int | float | np.generic | None) else repr(value)
+            for name, value in self.best_params_.items()
+        }
+        judged = {"criterion": self.criterion_, "value": float(self.best_score_), "chosen": chosen}
+        return super()._card() | {"tuning": judged} | inner_card(self.best_estimator_)
+
+    def _probability_words(self) -> str:
+        return "those of the classifier chosen" if hasattr(self, "predict_proba") else super()._probability_words()
 
     # -- candidates ----------------------------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ words; so a model that has a formula runs everywhere, and a new target is one fi
 """
 
 from softmargin.export._formula import NotExportable
+from softmargin.export._to_json import to_json
 from softmargin.export._to_onnx import to_onnx
 from softmargin.export._to_sql import to_sql
 
-__all__ = ["NotExportable", "to_onnx", "to_sql"]
+__all__ = ["NotExportable", "to_json", "to_onnx", "to_sql"]

@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from softmargin._threads import one_blas_thread
+from softmargin.estimators._base.card import Readable
 from softmargin.estimators._base.chunked_set import by_chunks, chunked_training_set, is_chunked
 from softmargin.estimators._base.constraints import Constraint
 from softmargin.estimators._base.fitted_score import forget_fit, without_rows
@@ -70,7 +71,7 @@ class available_where:  # noqa: N801 - a decorator
         return MethodType(self.method, estimator)
 
 
-class ClassifierBase(ClassifierMixin, BaseEstimator):
+class ClassifierBase(Readable, ClassifierMixin, BaseEstimator):
     """Everything a margin classifier needs besides its mathematics."""
 
     _fits_chunks = False  # whether rows may be in files or on other machines

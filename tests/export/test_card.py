@@ -1,0 +1,52 @@
+"""Every classifier says in words and as JSON what it is."""
+
+import json
+
+import pytest
+from tests.export import tables
+from tests.files import models
+
+import softmargin as sm
+from softmargin import export, paths
+
+NAMES = [name for name in models.MAKERS if not name.endswith("path")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_model_has_a_card_and_words(name):
+    model = models.make(name)
+    last = model[-1] if hasattr(model, "steps") else model
+    card = json.loads(export.to_json(model))
+    assert card["classes"] == last.classes_.tolist()
+    assert card["model"] == type(last).__name__
+    words = last.describe()
+    assert type(last).__name__ in words.splitlines()[0]
+    assert str(last.classes_[1]) in words
+
+
+def test_a_linear_card_is_the_score():
+    model = sm.MarginClassifier().fit(models.X, models.SIGN)
+    score = json.loads(export.to_json(model))["score"]
+    row = models.X[3]
+    value = score["intercepts"][0] + sum(w * row[int(name[1:])] for name, w in score["terms"][0].items())
+    assert value == pytest.approx(float(model.decision_function(row[None])[0]))
+
+
+def test_a_card_of_rules_names_columns_and_points(tmp_path):
+    model = sm.RuleBoostClassifier(n_rules=5).fit(tables.TABLE, tables.WORDS)
+    score = json.loads(export.to_json(model, tmp_path / "card.json"))["score"]
+    assert len(score["rules"]) == len(model.rule_list_)
+    assert any("age" in rule["if"] for rule in score["rules"])
+    assert json.loads((tmp_path / "card.json").read_text())["score"] == score
+
+
+def test_a_table_says_how_its_columns_were_read():
+    model = sm.AutoClassifier(effort="fast").fit(tables.TABLE, tables.WORDS)
+    card = json.loads(export.to_json(model))
+    assert sum(card["score"]["members"].values()) == pytest.approx(1)
+    assert "sex: category" in model.describe()
+
+
+def test_what_is_no_classifier_has_no_card():
+    with pytest.raises(export.NotExportable, match="Path"):
+        export.to_json(paths.weight_path(models.X, models.SIGN))
