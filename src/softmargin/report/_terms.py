@@ -33,7 +33,7 @@ def _rules(model: Any) -> dict[str, Any] | None:
     if "coefficient" not in rules:
         return None
     largest = rules.reindex(rules["coefficient"].abs().sort_values(ascending=False).index)[:_SHOWN]
-    cells = zip(largest["rule"], largest["coefficient"], largest["support"], strict=True)
+    cells = zip(largest["text"], largest["coefficient"], largest["support"], strict=True)
     rows = [[shorten(rule, 200), f"{coefficient:+.3f}", f"{100 * share:.1f}%"] for rule, coefficient, share in cells]
     return {"title": "Its rules", "head": ["rule", "coefficient", "rows it covers"], "rows": rows}
 
