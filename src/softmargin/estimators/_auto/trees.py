@@ -33,13 +33,16 @@ _WORTH = 1e-3  # of the log loss of no trees at all: less is no improvement, or 
 # rows worse (log loss .324 against .296 on phoneme): `python -m benchmarks quality` reads both kinds.
 _MANY = 1500
 PLANS = {
-    "deep trees": TreePlan(_MOST_ROUNDS, learning_rate=0.1, smoothing=4.0, max_leaves=31, min_weight=20.0),
+    "deep trees": TreePlan(
+        _MOST_ROUNDS, learning_rate=0.1, smoothing=4.0, max_leaves=31, min_weight=20.0, leaf_passes=2
+    ),
     "drawn trees": TreePlan(
         _MOST_ROUNDS, learning_rate=0.1, smoothing=2.0, max_leaves=16, max_depth=6, min_weight=3.0,
-        row_fraction=0.7, column_fraction=0.4,
+        row_fraction=0.7, column_fraction=0.4, leaf_passes=2,
     ),
     "shallow trees": TreePlan(
-        _MOST_ROUNDS, learning_rate=0.1, smoothing=4.0, max_leaves=8, max_depth=3, min_weight=5.0
+        _MOST_ROUNDS, learning_rate=0.1, smoothing=4.0, max_leaves=8, max_depth=3, min_weight=5.0,
+        leaf_passes=2,
     ),
 }  # fmt: skip
 

@@ -32,14 +32,17 @@ __all__ = ["BoostedTrees", "TreePlan", "boost_trees", "score_of"]
 
 Array = NDArray[np.floating[Any]]
 
-_LEAF_PASSES = 60  # Newton passes over the rows per round at most; logistic leaves need four or five
 _CATEGORY_SMOOTHING = 10.0  # rows of a category, in pseudo-examples, below which its mean is not trusted for sorting
 _DEAD = 1e-9  # mean weight, relative to the start, below which nothing is left to learn
 
 
 @dataclass(frozen=True)
 class TreePlan:
-    """How to grow and shrink trees; fractions are drawn anew for every tree."""
+    """How to grow and shrink trees; fractions are drawn anew for every tree.
+
+    ``leaf_passes`` are the Newton passes over the rows per round at most; logistic leaves need four or five to ten
+    digits, and two to the three that are left when the step is then shortened.
+    """
 
     n_rounds: int
     learning_rate: float = 0.1
@@ -51,6 +54,7 @@ class TreePlan:
     column_fraction: float = 1.0
     fit_intercept: bool = True
     tol: float = 1e-10
+    leaf_passes: int = 60
     seed: int = 0
     n_threads: int = 1
 
@@ -193,7 +197,7 @@ def leverage_leaves(
         smoothing[pure] = FALLBACK_SMOOTHING
     low, high, delta = np.full(count, -np.inf), np.full(count, np.inf), np.zeros(count)
     margins, residual = point.margins, 0.0
-    for _ in range(_LEAF_PASSES):
+    for _ in range(plan.leaf_passes):
         pull = -risk.weights * risk.y * point.slope
         right, wrong = smoothing * loss.slope(delta), smoothing * loss.slope(-delta)
         force = np.bincount(leaf, pull, count) - (right - wrong)
