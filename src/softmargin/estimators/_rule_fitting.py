@@ -87,8 +87,8 @@ def fit_rules(
     watch = None
     if held is not None:
         columns = RuleColumns(len(held.table))
-        table = held.table
-        watch = HeldOut(held, columns, lambda one: cover([in_words(one)], table).bits[0], estimator.n_iter_no_change)
+        table, patience = held.table, int(setting(estimator, "n_iter_no_change"))
+        watch = HeldOut(held, columns, lambda one: cover([in_words(one)], table).bits[0], patience)
     model = boost(RuleLearner(search), bag, rows.y, rows.weight, plan, watch)
     rules = [in_words(one) for one in model.hypotheses]
     intercept, coef = model.stages[-1]
@@ -104,7 +104,7 @@ def fit_given(
     watch = None
     if held is not None:
         columns = GivenColumns(held.table.numbers())
-        watch = HeldOut(held, columns, lambda one: one.content, estimator.n_iter_no_change)
+        watch = HeldOut(held, columns, lambda one: one.content, int(setting(estimator, "n_iter_no_change")))
     model = boost(GivenLearner(matrix, rows.weight, blocks), bag, rows.y, rows.weight, plan, watch)
     intercept, coef = model.stages[-1]
     wide = np.zeros((len(coef), matrix.shape[1]))

@@ -33,7 +33,9 @@ class FittedTrees:
 def fit_trees(estimator: Any, rows: LabelledRows, data: TrainingSet, loss: Loss) -> FittedTrees:
     """Boost trees on all rows; with early stopping, as many rounds as serve rows held out best."""
     n_rounds, held_out = int(setting(estimator, "n_rules")), None
-    seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
+    seed = 0  # of the columns drawn: without a seed of one's own two fits still grow the same trees
+    if estimator.random_state is not None:
+        seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
     stops = setting(estimator, "early_stopping") and n_rounds > 0
     if estimator.early_stopping is None and (len(data.codes) < _FEW_ROWS or np.bincount(data.codes).min() < 2):
         stops, n_rounds = False, min(n_rounds, _FEW_ROUNDS)
@@ -41,7 +43,7 @@ def fit_trees(estimator: Any, rows: LabelledRows, data: TrainingSet, loss: Loss)
     binned = BinnedTable.from_table(rows.table, rows.weight, max_bins, threads)
     if stops:
         test = hold_out(estimator, data)[1]
-        watch = _HeldOutTrees(rows, test, estimator.n_iter_no_change)
+        watch = _HeldOutTrees(rows, test, int(setting(estimator, "n_iter_no_change")))
         boost_trees(binned, loss, rows.y, watch.kept, tree_plan_of(estimator, n_rounds, seed), watch)
         n_rounds, held_out = watch.best_round, watch.losses
     plan = tree_plan_of(estimator, n_rounds, seed)

@@ -67,14 +67,14 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         Thresholds per numeric feature plus one, at most 256; None is 64, for trees 128.
     max_leaves : int, default=31
         Leaves per tree.
-    min_leaf_weight : float, default=20
+    min_leaf_weight : float, default=5
         Total sample weight a leaf of a tree needs.
-    row_fraction, column_fraction : float, default=1.0
+    row_fraction, column_fraction : float, default=1.0 and 0.7
         Share of rows and columns drawn for each tree.
     fit_intercept : bool, default=True
         Include the empty rule.
     learning_rate : float or None, default=None
-        Multiplies every step; below 1 the last refit is left out. None is 1, for trees 0.05.
+        Multiplies every step; below 1 the last refit is left out. None is 1, for trees 0.1.
     smoothing : float or "auto", default="auto"
         Weight of two pseudo-examples per rule, one right and one wrong: the prior on coefficients, like a ridge, and
         finite even where rules separate the classes. ``"auto"`` is a tenth of the total sample weight, at most 30 (4
@@ -91,8 +91,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         there are fewer).
     validation_fraction : float, default=0.1
         Size of the held-out part.
-    n_iter_no_change : int, default=10
-        Patience in rounds.
+    n_iter_no_change : int or None, default=None
+        Patience in rounds. None is 10, for trees 25.
     min_edge : float, default=1e-6
         Stop when no rule has a larger normalised edge; 0 disables.
     recur : int, default=10
@@ -162,9 +162,9 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         criterion: str = "edge",
         max_bins: int | None = None,
         max_leaves: int = 31,
-        min_leaf_weight: float = 20.0,
+        min_leaf_weight: float = 5.0,
         row_fraction: float = 1.0,
-        column_fraction: float = 1.0,
+        column_fraction: float = 0.7,
         fit_intercept: bool = True,
         learning_rate: float | None = None,
         smoothing: float | str = "auto",
@@ -172,7 +172,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         tuning: str = "cv",
         early_stopping: bool | None = None,
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | None = None,
         min_edge: float = 1e-6,
         recur: int = 10,
         class_weight: Any = None,
