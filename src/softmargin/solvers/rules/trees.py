@@ -15,6 +15,7 @@ boosting by steps solves, as in ``leveraging``. The optimum over all leaves held
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -144,7 +145,7 @@ class _Grower:
             rows = rows[rng.random(len(rows)) < self.plan.row_fraction]
             rows = rows if len(rows) else self.rows
         if self.plan.column_fraction < 1 and len(columns) > 1:
-            count = max(1, round(self.plan.column_fraction * len(columns)))
+            count = max(1, math.ceil(self.plan.column_fraction * len(columns) - 1e-9))
             columns = np.sort(rng.choice(columns, size=count, replace=False)).astype(np.int32)
         return rows, columns
 
