@@ -5,7 +5,15 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from softmargin import CoherenceClassifier, MarginClassifier, ProbabilisticSVC, RobustSVC, chunks, losses
+from softmargin import (
+    CoherenceClassifier,
+    CompositeLeastSquaresClassifier,
+    MarginClassifier,
+    ProbabilisticSVC,
+    RobustSVC,
+    chunks,
+    losses,
+)
 
 N = 4000
 
@@ -149,3 +157,19 @@ def test_fitting_arrays_again_forgets_the_chunks():
     model.fit(X[:, :3], y)
     fresh = MarginClassifier().fit(X[:, :3], y)
     np.testing.assert_array_equal(model.coef_, fresh.coef_)
+
+
+@pytest.mark.parametrize("intercept", [{}, {"penalize_intercept": True}, {"fit_intercept": False}])
+@pytest.mark.parametrize("mix", [0.5, 0.8])
+def test_composite_least_squares_is_the_closed_form_of_all_rows(mix, intercept):
+    X, y, weight = draw(("a", "b", "c"))
+    cX, cy = chunked(X, y, weight)
+    whole = CompositeLeastSquaresClassifier(mix, C=0.1, **intercept).fit(X, y, weight)
+    parts = CompositeLeastSquaresClassifier(mix, C=0.1, **intercept).fit(cX, cy)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(parts.intercept_, whole.intercept_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(parts.predict_proba(cX), whole.predict_proba(X), atol=1e-7)
+    assert parts.solution_.objective == pytest.approx(whole.solution_.objective, rel=1e-9)
+    assert parts.solution_.converged
+    with pytest.raises(ValueError, match="leave-one-out looks at every row"):
+        CompositeLeastSquaresClassifier(C="auto").fit(cX, cy)

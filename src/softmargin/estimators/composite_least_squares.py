@@ -136,6 +136,8 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         self.Cs = Cs
         self.random_state = random_state
 
+    _fits_chunks = True
+
     def _check_combination(self) -> None:
         if self.mix == "auto" and self.criterion == "gcv":
             raise ValueError(
@@ -150,7 +152,12 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
             )
 
     def _fit_classes(self, data: TrainingSet) -> Solution:
-        if self.l1_ratio > 0:
+        if not data.is_resident and "auto" in (self.mix, self.C):
+            raise ValueError(
+                f"leave-one-out looks at every row in memory; give numbers for mix and C with chunked rows (got "
+                f"{self.mix!r} and {self.C!r})."
+            )
+        if self.l1_ratio > 0 or not data.is_resident:
             self.mix_, self.C_ = 0.5 if len(self.classes_) == 2 else float(self.mix), float(self.C)
             return solve(self._problem(data, CompositeLeastSquares(self.mix_), self.C_))
         guess = CompositeLeastSquares(0.5 if isinstance(self.mix, str) else self.mix)

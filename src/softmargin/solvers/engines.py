@@ -10,9 +10,9 @@ from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.local_linear import LOCAL_LINEAR
 from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.multiclass import MULTICLASS_ENGINES
+from softmargin.solvers.multiclass import MULTICLASS_ENGINES as _MULTICLASS_IN_MEMORY
 from softmargin.solvers.nonconvex.margin_losses import MarginLossFit, OnRound, Starts
-from softmargin.solvers.passes import engines_by_passes
+from softmargin.solvers.passes import LEAST_SQUARES_BY_PASSES, engines_by_passes
 from softmargin.solvers.ridge.newton import NEWTON
 from softmargin.solvers.svm.one_corner import BOX_QP
 from softmargin.solvers.svm.squared_hinge import SPARSE_SQUARED_HINGE
@@ -36,5 +36,6 @@ def majorizer(starts: Starts | None = None, on_round: OnRound | None = None) -> 
     return Engine("majorize", needs, lambda problem: not problem.loss.convex, run)
 
 
+MULTICLASS_ENGINES: tuple[Engine, ...] = (*_MULTICLASS_IN_MEMORY, LEAST_SQUARES_BY_PASSES)
 _IN_MEMORY = (*CONVEX_ENGINES, majorizer())
 ENGINES: tuple[Engine, ...] = (*_IN_MEMORY, *engines_by_passes(_IN_MEMORY))

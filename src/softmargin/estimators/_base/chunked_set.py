@@ -17,6 +17,7 @@ from softmargin.estimators._base.training_set import check_class_weight, weigh_c
 from softmargin.expansions import (
     ChunkedLabels,
     ChunkedRows,
+    ClassCodes,
     ClassSigns,
     RowWeights,
     by_partition,
@@ -42,6 +43,11 @@ class ChunkedTrainingSet:
     def signs(self, positive: int = 1) -> ClassSigns:
         """+1 for one class, -1 for all others."""
         return ClassSigns(self.labels.values[positive])
+
+    @property
+    def codes(self) -> ClassCodes:
+        """The number of each row's class."""
+        return ClassCodes(tuple(self.labels.values.tolist()))
 
     def numbered(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
         """Row numbers of ``fit``: chunks know theirs."""

@@ -1,7 +1,7 @@
 """Rows that are never in memory together: in files, from an iterator, or on the workers of a cluster."""
 
 from softmargin.expansions.chunks.cache import ChunkCache
-from softmargin.expansions.chunks.chunk import Chunk, ClassSigns, RowWeights
+from softmargin.expansions.chunks.chunk import Chunk, ClassCodes, ClassSigns, RowWeights
 from softmargin.expansions.chunks.dask import DaskChunks, by_partition, is_dask, rows_of_dask
 from softmargin.expansions.chunks.first_look import FirstLook
 from softmargin.expansions.chunks.local import LocalChunks, usable_cores
@@ -16,6 +16,7 @@ __all__ = [
     "ChunkedLabels",
     "ChunkedLandmarks",
     "ChunkedRows",
+    "ClassCodes",
     "ClassSigns",
     "DaskChunks",
     "FirstLook",

@@ -18,7 +18,7 @@ from scipy import sparse
 from softmargin.expansions.features import DenseFeatures, SparseFeatures
 from softmargin.expansions.protocol import Array
 
-__all__ = ["Chunk", "ChunkVector", "ClassSigns", "RowWeights", "Source", "check_finite"]
+__all__ = ["Chunk", "ChunkVector", "ClassCodes", "ClassSigns", "RowWeights", "Source", "check_finite"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,16 @@ class ClassSigns(ChunkVector):
 
     def of(self, chunk: Chunk) -> Array:
         return np.where(chunk.labels == self.value, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class ClassCodes(ChunkVector):
+    """The number of each row's class; ``values`` are how the source writes the classes, in order."""
+
+    values: tuple[Any, ...]
+
+    def of(self, chunk: Chunk) -> NDArray[Any]:
+        return np.searchsorted(np.asarray(self.values), chunk.labels)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 * smooth convex losses: Newton, elastic net included; L-BFGS where there are too many columns for a Hessian;
 * convex losses with corners: Newton on ever less rounded corners, until the true duality gap is small;
+* composite least squares of several classes: the closed form, from class moments;
 * nonconvex losses: Newton steps with the curvature of the convex bound, from the sample's own nonconvex fit.
 """
 
@@ -16,15 +17,17 @@ from numpy.typing import NDArray
 
 from softmargin.expansions import Response
 from softmargin.losses import Rounded, can_round
+from softmargin.losses.multiclass import CompositeLeastSquares
 from softmargin.problem import Problem, RowTerm
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.passes.bound import BoundTerm
+from softmargin.solvers.passes.least_squares import solve_least_squares_by_passes
 from softmargin.solvers.passes.newton import MOST_COLUMNS, Visited, minimise
 from softmargin.solvers.passes.quasi_newton import minimise_by_gradients
 from softmargin.solvers.passes.rounding import RoundedTerm
 
-__all__ = ["engines_by_passes"]
+__all__ = ["LEAST_SQUARES_BY_PASSES", "engines_by_passes"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -170,3 +173,16 @@ def _sample_fit(problem: Problem, engines: Sequence[Engine]) -> Any:
 def _solution(here: Visited, history: list[float], n_before: int) -> Solution:
     n_iter = n_before + len(history) - 1
     return Solution(here.coef, here.intercept, None, here.objective, here.gap, n_iter, True, history=history)
+
+
+def _is_composite(problem: Any) -> bool:
+    return isinstance(problem.loss, CompositeLeastSquares) and problem.penalty is None and _has_room(problem)
+
+
+LEAST_SQUARES_BY_PASSES = Engine(
+    "least_squares_by_passes",
+    f"CompositeLeastSquares with l1_ratio=0 and at most {MOST_COLUMNS} coefficients per class",
+    _is_composite,
+    lambda problem, start, tol, max_iter, verbose: solve_least_squares_by_passes(problem, start, tol, max_iter),
+    by_passes=True,
+)
