@@ -339,3 +339,12 @@ def test_a_bridge_leads_from_the_intercept_before_to_the_one_behind():
     u, b = piece.duals(np.array([0.25, 0.5, 0.75]))
     np.testing.assert_allclose(b, [-1.0, 0.0, 1.0])
     np.testing.assert_allclose(u[:, 0], [0.25, 0.5, 0.75])
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e-12])
+def test_costs_too_small_to_be_seen_leave_the_constant_of_the_larger_class(size):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(22, 1)), np.where(np.arange(22) < 8, 1, -1)
+    path = paths.cost_path(X, y, sample_weight=size * rng.integers(1, 4, size=22), C_max=1e3)
+    assert path.gap <= 1e-6
+    assert np.all(path.decision_function(X, 500.0) < 0)

@@ -107,6 +107,9 @@ def _cost_path(rows: TrainingRows, C_min: float, C_max: float, options: TraceOpt
     first = C_min if C_min > 0 else min(1e-2 / float(rows.bound.mean()), 0.5 * C_max)
 
     def trace(tracer: Tracer) -> tuple[float, ...]:
+        if tracer.is_negligible(C_max * float(rows.bound.sum())):
+            tracer.pieces.append(_without_scores(rows, C_min, C_max))
+            return ()
         start = tracer.start(problem, first)
         growth = C_max / first
         if tracer.is_negligible(growth * float(np.abs(start.u).sum())) or (
@@ -120,6 +123,15 @@ def _cost_path(rows: TrainingRows, C_min: float, C_max: float, options: TraceOpt
         return (first,) if C_min < first else ()
 
     return trace_path("C", PosedPath(rows, problem), trace, options)
+
+
+def _without_scores(rows: TrainingRows, C_min: float, C_max: float) -> AffinePiece:
+    """Costs so small that no score is seen beside a margin of one: the smaller class at its bounds, balanced."""
+    plus = rows.y > 0
+    totals = float(rows.bound[plus].sum()), float(rows.bound[~plus].sum())
+    least = min(totals)
+    u1 = rows.bound * np.where(plus, least / totals[0], -least / totals[1])
+    return AffinePiece(np.zeros_like(u1), u1, float(np.sign(totals[0] - totals[1])), (C_min, C_max))
 
 
 def weight_path(
