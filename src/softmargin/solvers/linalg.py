@@ -59,8 +59,7 @@ class Cholesky:
         L, n = self.lower, len(self.lower)
         if n <= _WHOLE:
             potri = linalg.lapack.dpotri if L.dtype == np.float64 else linalg.lapack.spotri
-            out = potri(L, lower=1, overwrite_c=1)[0].T  # the upper triangle in C order
-            return np.triu(out) + np.triu(out, 1).T
+            return _mirrored(potri(L, lower=1, overwrite_c=1)[0].T)  # the upper triangle in C order
         inverse = np.zeros((n, n))
         for rows in _blocks(n):
             unit = np.eye(n - rows.start, rows.stop - rows.start)
@@ -92,6 +91,15 @@ def shifted_cholesky(A: Array) -> Cholesky:
         "a matrix of the fit is not positive definite to working precision: check that the kernel is one (symmetric, "
         "positive semidefinite), scale the features, or lower C."
     )
+
+
+def _mirrored(A: Array) -> Array:
+    """A matrix whose upper triangle is filled, with the lower one made its mirror image, in its place."""
+    for rows in _blocks(len(A)):
+        corner = np.triu(A[rows, rows])
+        A[rows, rows] = corner + np.triu(corner, 1).T
+        A[rows.stop :, rows] = A[rows, rows.stop :].T
+    return A
 
 
 def _blocks(n: int) -> list[slice]:
