@@ -29,6 +29,7 @@ __all__ = [
     "log_odds_of",
     "margin",
     "score_map",
+    "sharpened",
     "softmax",
     "two_columns",
     "unweighted",
@@ -175,6 +176,11 @@ def _waterfill(A: Formula, D: Formula) -> Formula:
         level = here if level is None else larger(level, here)
     assert level is not None
     return normalised(larger((A - level) / D, 0.0))
+
+
+def sharpened(P: Formula, power: float) -> Formula:
+    """``P^power`` divided by its sum."""
+    return softmax(power * log(larger(P, _TINY)))
 
 
 def log_odds_of(P: Formula) -> Formula:

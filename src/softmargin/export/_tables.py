@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from softmargin.export._formula import Affine, Formula, NotExportable, Piecewise, concat, constant
+from softmargin.export._formula import Affine, ArgMax, Formula, NotExportable, Piecewise, concat, constant
 from softmargin.export._functions import is_missing, larger, sigmoid, smaller, where
 from softmargin.export._models import Answer, answer, translates
-from softmargin.export._probabilities import couple, log_odds_of, normalised, two_columns
+from softmargin.export._probabilities import couple, log_odds_of, sharpened, two_columns
 from softmargin.export._rows import Rows, as_number
-from softmargin.export._scores import score
+from softmargin.export._scores import score, table_score
 from softmargin.export._transformers import one_hot, splines
+from softmargin.probability import cost_matrix
 
 __all__ = ["category_kind", "encoded"]
 
@@ -28,20 +30,30 @@ def _auto(model: Any, rows: Rows) -> Answer:
             part = float(weight) * _member(model, member, rows, forms)
             mixed = part if mixed is None else mixed + part
     assert mixed is not None
-    P = normalised(mixed)
+    P = sharpened(mixed, float(model._sharpness))
     scores = log_odds_of(P)
-    return Answer.by_scores(model.classes_, scores, two_columns(P[[1]], scores) if P.width == 2 else P)
+    found = Answer.by_scores(model.classes_, scores, two_columns(P[[1]], scores) if P.width == 2 else P)
+    if model.costs is None:
+        return found
+    assert found.probabilities is not None
+    expected = Affine(found.probabilities, cost_matrix(model.costs, model.classes_))
+    return replace(found, label=ArgMax(-expected))
 
 
 def _member(model: Any, member: Any, rows: Rows, forms: dict[str, Formula]) -> Formula:
     """The class probabilities of one machine."""
-    if member.form == "table":
-        found = answer(member.predict.model, rows).probabilities
-        assert found is not None
-        return found
-    if member.form not in forms:
-        forms[member.form] = encoded(model.encoder_, rows, member.form)
-    f = score(member.predict.score, forms[member.form]) + constant(member.predict.intercept)
+    if member.form == "columns":
+        _refuse_texts(model.encoder_)
+        kept = rows.take(sorted(model.encoder_._of("number") + model.encoder_._of("category")))
+        if hasattr(member.predict, "model"):
+            found = answer(member.predict.model, kept).probabilities
+            assert found is not None
+            return found
+        f = table_score(member.predict.score, kept) + constant(member.predict.intercept)
+    else:
+        if member.form not in forms:
+            forms[member.form] = encoded(model.encoder_, rows, member.form)
+        f = score(member.predict.score, forms[member.form]) + constant(member.predict.intercept)
     return two_columns(sigmoid(f), f) if f.width == 1 else couple(sigmoid(f), f)
 
 
@@ -49,11 +61,7 @@ def encoded(encoder: Any, rows: Rows, form: str) -> Formula:
     """The features that an encoder makes of a table, in one of its forms."""
     if not hasattr(encoder, "texts") or not hasattr(encoder, "medians"):
         return _sparse(encoder, rows, form)
-    if encoder.texts:
-        name = encoder.names[encoder.texts[0][0]]
-        raise NotExportable(
-            f"Column {name!r} was read as text, whose words no formula splits; use softmargin.save, or fit without it."
-        )
+    _refuse_texts(encoder)
     numbers = encoder._of("number")
     blocks: list[Formula] = []
     if numbers:
@@ -66,6 +74,14 @@ def encoded(encoder: Any, rows: Rows, form: str) -> Formula:
         columns = [rows.columns[j] for j in encoder._of("category")]
         blocks.append(as_number(one_hot(encoder.onehot, columns)))
     return concat(blocks)
+
+
+def _refuse_texts(encoder: Any) -> None:
+    if encoder.texts:
+        name = encoder.names[encoder.texts[0][0]]
+        raise NotExportable(
+            f"Column {name!r} was read as text, whose words no formula splits; use softmargin.save, or fit without it."
+        )
 
 
 def _numeric(encoder: Any, filled: Formula, form: str) -> Formula:
