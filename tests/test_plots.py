@@ -218,3 +218,27 @@ def test_a_grid_path_is_drawn_as_it_is():
     display = PathDisplay.from_path(path)
     np.testing.assert_array_equal(display.parameter, path.Cs)
     np.testing.assert_array_equal(display.coefs, path.coefs)
+
+
+def test_a_biplot_draws_rows_by_their_components_and_the_features_that_count():
+    from sklearn.datasets import load_iris
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import scale
+
+    from softmargin import CompositeLeastSquaresClassifier
+    from softmargin.plots import ClassBiplotDisplay, HeatMapDisplay
+
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = CompositeLeastSquaresClassifier(C=0.02, l1_ratio=1.0).fit(X, y)
+    display = ClassBiplotDisplay.from_estimator(model, X, y, most=2, trust=np.linspace(0, 1, 150))
+    truth = PCA(2).fit(scale(X))
+    np.testing.assert_allclose(np.abs(display.points), np.abs(truth.transform(scale(X))), atol=1e-8)
+    np.testing.assert_allclose(display.share, truth.explained_variance_ratio_, atol=1e-8)
+    assert set(display.names) == set(X.columns[np.argsort(-np.linalg.norm(model.coef_, axis=0))[:2]])
+    heat = HeatMapDisplay.from_estimator(model, X, y, most=3)
+    np.testing.assert_array_equal(heat.y, np.sort(y))
+    assert heat.image_.get_array().shape == (150, 3)
+    with pytest.raises(ValueError, match="most must be"):
+        HeatMapDisplay.from_estimator(model, X, y, most=0)
+    with pytest.raises(ValueError, match="y must hold"):
+        ClassBiplotDisplay.from_estimator(model, X, y[:3])

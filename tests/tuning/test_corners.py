@@ -1,5 +1,7 @@
 """Criteria of machines whose rows rest on corners, against refits; degrees of freedom from null labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -7,7 +9,7 @@ from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression
 
 from softmargin import BalancingSVC, MarginClassifier, RobustSVC, TruncatedLogisticRegression, TunedClassifier
-from softmargin.tuning import influence_scores, null_df
+from softmargin.tuning import influence_scores, null_df, soft_errors
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +113,21 @@ def test_null_labels_price_any_loss_and_nothing_but_aic_and_bic(moons):
     assert tuned.set_params(grid={"C": [0.1, 1.0]}).fit(*moons).best_params_
     with pytest.raises(ValueError, match="df='null' is for"):
         TunedClassifier(MarginClassifier(), criterion="cv", df="null").fit(*moons)
+
+
+@pytest.mark.parametrize("criterion", ["alo", "gacv"])
+def test_the_balance_is_chosen_along_the_exact_path(moons, criterion):
+    X, y = moons
+    found = BalancingSVC.choose(X, y, Cs=[0.3, 3.0], kernel="rbf", gamma=1.0, criterion=criterion)
+    C, balances, values = next(curve for curve in found.curves if curve[0] == found.C)
+    assert found.value == values.min() == min(curve[2].min() for curve in found.curves)
+    assert np.all(np.diff(balances) > 0)
+    assert balances[0] == 0
+    model = BalancingSVC(balance=found.balance, C=C, kernel="rbf", gamma=1.0, tol=1e-9)
+    problem, counts = problem_of(model, X, y)
+    problem = replace(problem, weights=problem.weights / C)
+    scores = influence_scores(problem, np.array([C]), model._solve, counts)[0]
+    if criterion == "alo":
+        assert found.value == pytest.approx(soft_errors(y, scores, np.ones(len(y))).mean(), abs=1e-4)
+    with pytest.raises(ValueError, match="criterion must be"):
+        BalancingSVC.choose(X, y, criterion="cv")

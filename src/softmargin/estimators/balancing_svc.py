@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from softmargin.estimators._balance_choice import choose_balance
 from softmargin.estimators._base.constraints import Constraint, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.training_set import TrainingSet
@@ -34,6 +35,7 @@ class BalancingSVC(ExpansionClassifier):
     balance : float or "bounded", default=1.0
         The slope v beyond the margin: 0 is the SVM, 1 the absolute deviation machine, inf forbids margins above one.
         "bounded" is the bounded constraint machine, which also forbids margins below minus one.
+        ``BalancingSVC.choose(X, y)`` finds the best with ``C`` along exact paths.
     class_weight : dict, "balanced" or None, default=None
         Factors of the sample weights by class. With unequal classes and a large balance the best score is a constant
         for every C; "balanced" cures it.
@@ -52,6 +54,25 @@ class BalancingSVC(ExpansionClassifier):
         Signed multipliers of the support rows and their row numbers; with a kernel only.
     solution_ : Solution
         Objective, certified gap, multipliers and ``intercept_interval`` (a list for more than two classes).
+
+    Notes
+    -----
+    From the thesis to the parameters:
+
+    ================================================  ====================================================
+    thesis, chapter 3                                 here
+    ================================================  ====================================================
+    ``|w|^2 / 2 + C sum g`` of (1.3) and (3.6)        ``C``
+    mean loss + lambda/2 ``|w|^2`` of (3.13)          ``C = 1 / (n lambda)``
+    v; v = infinity; the BCM of (3.2)                 ``balance=v``; ``inf``; ``"bounded"``
+    the path of section 3.5                           :func:`softmargin.paths.balance_path`
+    theorems 5 and 6, (3.15)                          ``softmargin.inference.Inference(model, X, y)``
+    multicategory BCM of (3.3)                        ``MulticategorySVC(method="bounded")``, ``C`` four times
+    ================================================  ====================================================
+
+    There is no asymptotic normality at ``inf`` and for the bounded machine: they are constraints, whose multipliers
+    converge at another rate, and :class:`softmargin.inference.Inference` refuses them. At a large ``balance`` its
+    intervals come with a warning.
 
     Examples
     --------
@@ -101,6 +122,8 @@ class BalancingSVC(ExpansionClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    choose = staticmethod(choose_balance)
 
     @property
     def _bounded(self) -> bool:

@@ -4,6 +4,7 @@ The last names are the look they share, for pictures of your own: two inks, a co
 """
 
 from softmargin.plots._boundary import BoundaryDisplay
+from softmargin.plots._classes import ClassBiplotDisplay, HeatMapDisplay
 from softmargin.plots._gallery import loss_gallery
 from softmargin.plots._intervals import IntervalDisplay
 from softmargin.plots._path import PathDisplay
@@ -13,6 +14,8 @@ from softmargin.plots._style import INK, SOFT, class_colour, clean, diverging, n
 from softmargin.plots._tuning import TuningDisplay
 
 __all__ = [
+    "ClassBiplotDisplay",
+    "HeatMapDisplay",
     "INK",
     "SOFT",
     "BoundaryDisplay",

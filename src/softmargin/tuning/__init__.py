@@ -2,6 +2,7 @@
 
 from softmargin.tuning._composite import CRITERIA as COMPOSITE_CRITERIA
 from softmargin.tuning._composite import CountedRows, tune_composite
+from softmargin.tuning._corners import cornered_fit
 from softmargin.tuning._gkl import LabelledRows, Perturbation, gkl_criterion, perturb
 from softmargin.tuning._influence import influence
 from softmargin.tuning._judges import Judging, PathJudge, PipelineJudge, RefitJudge, has_influences
@@ -24,6 +25,7 @@ from softmargin.tuning.criteria.egacv import egacv
 from softmargin.tuning.criteria.gacv import gacv
 
 __all__ = [
+    "cornered_fit",
     "COMPOSITE_CRITERIA",
     "CountedRows",
     "tune_composite",
