@@ -1,8 +1,8 @@
 """Tables of several classes at a glance: a biplot of rows and features, and a heat map of the features that count.
 
 A biplot draws rows by their first two principal components and features as arrows: the loadings that the components
-give them, longest where a feature separates what is drawn. A heat map draws standardised values, rows sorted by class and by
-the probability of their class, columns by how they differ between classes.
+give them, longest where a feature separates what is drawn. A heat map draws standardised values, rows sorted by class
+and by the probability of their class, columns by how they differ between classes.
 """
 
 from __future__ import annotations
