@@ -4,7 +4,7 @@ For each ``C`` the balancing machines of all ``v`` are one exact path, affine be
 and half way between them a machine is judged by the scores its rows would have without themselves
 (:mod:`softmargin.tuning._corners`, ``"alo"``), or with every row's own share replaced by the mean share (``"gacv"``,
 the criterion that section 3.7 of Park's thesis wishes for). Losses of different ``v`` are not comparable, so what a
-score costs must not depend on ``v``: the soft error, or the hinge.
+score costs must not depend on ``v``: the soft error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_X_y
 
 from softmargin.expansions import Kernel, expand
-from softmargin.losses import BalancedHinge, Hinge
+from softmargin.losses import BalancedHinge
 from softmargin.paths import balance_path
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
@@ -27,7 +27,7 @@ __all__ = ["BalanceChoice", "choose_balance"]
 
 Array = NDArray[np.floating[Any]]
 
-_CRITERIA, _SCORINGS = ("alo", "gacv"), ("soft_error", "hinge")
+_CRITERIA = ("alo", "gacv")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,6 @@ def choose_balance(
     kernel: Any = None,
     gamma: Any = "scale",
     criterion: str = "alo",
-    scoring: str = "soft_error",
 ) -> BalanceChoice:
     """The balance and the cost of a ``BalancingSVC``, from the training rows alone.
 
@@ -61,10 +60,8 @@ def choose_balance(
     >>> found.C in (0.1, 1.0) and found.balance >= 0
     True
     """
-    if criterion not in _CRITERIA or scoring not in _SCORINGS:
-        raise ValueError(
-            f"criterion must be one of {_CRITERIA} and scoring of {_SCORINGS}; got {criterion!r} and {scoring!r}."
-        )
+    if criterion not in _CRITERIA:
+        raise ValueError(f"criterion must be one of {_CRITERIA}; got {criterion!r}.")
     X, y = check_X_y(X, y, dtype=np.float64)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) != 2:
@@ -81,7 +78,7 @@ def choose_balance(
             problem = Problem(BalancedHinge(float(balance)), expansion, signs, np.ones(len(signs)), ElasticNet(0.0))
             fit = cornered_fit(problem, path.at(float(balance)), float(C), np.ones(len(signs)))
             scores = fit.scores - (fit.shift if criterion == "alo" else fit.mean_shift)
-            values.append(_cost(scoring, codes, signs, scores))
+            values.append(float(np.mean(soft_errors(codes, scores, np.ones(len(signs))))))
         curves.append((float(C), balances, np.array(values)))
     best = min(curves, key=lambda curve: float(curve[2].min()))
     place = int(np.argmin(best[2]))
@@ -92,9 +89,3 @@ def _places(breakpoints: Any) -> Array:
     """The finite breakpoints and the middles between them, zero first."""
     knots = np.unique(np.r_[0.0, [t for t in np.asarray(breakpoints, dtype=float) if np.isfinite(t)]])
     return np.unique(np.r_[knots, (knots[1:] + knots[:-1]) / 2])
-
-
-def _cost(scoring: str, codes: NDArray[np.intp], signs: Array, scores: Array) -> float:
-    if scoring == "hinge":
-        return float(np.mean(Hinge().value(signs * scores)))
-    return float(np.mean(soft_errors(codes, scores, np.ones(len(signs)))))
