@@ -161,3 +161,19 @@ def test_the_command_writes_page_and_results_and_goes_on(small, tmp_path):
     assert not re.search(r"\bnan\b", page)
     assert invoke("--list").output.count("thesis-") >= 12
     assert "tabel" in invoke("tabel").output
+
+
+CURVES = [one for one in exhibits() if one.draw is not None and one.experiment is not None]
+
+
+@pytest.mark.parametrize("figure", CURVES, ids=lambda figure: figure.name)
+def test_every_figure_with_an_experiment_is_drawn_from_its_replications(figure, small, kept):
+    import matplotlib.pyplot as plt
+
+    only = Experiment(figure.experiment.name, (first_part(figure.experiment),), figure.experiment.replications)
+    run_jobs(jobs_of([only], 2, kept), kept)
+    if (only.name, only.parts[0].name) in kept.missing:
+        pytest.skip(kept.missing[only.name, only.parts[0].name])
+    drawn = figure.draw(kept.results(figure.experiment))
+    assert drawn.axes
+    plt.close(drawn)

@@ -33,8 +33,8 @@ def replicate(replication: int) -> dict[str, float]:
     for criterion in ("egacv", "alo"):
         search = TunedClassifier(model, grid={"C": np.sort(Cs)}, criterion=criterion).fit(sample.X, sample.y)
         table = search.results_
-        for C, score in zip(table["C"], table["criterion"], strict=True):
-            values[f"{criterion} {-np.log10(C):.1f}"] = float(score)
+        for C, score in zip(table["C"], table[criterion], strict=True):
+            values[f"{criterion} {round(-np.log10(C), 1) + 0.0:.1f}"] = float(score)  # + 0.0: no minus zero
     return values
 
 
@@ -43,7 +43,7 @@ def _draw(results: Results) -> Any:
     found = results["disk"]
     for ax, title in zip(axes, ("one replication", "average"), strict=True):
         for number, (key, name) in enumerate(_NAMES.items()):
-            curves = [found[f"{key} {exponent:.1f}".replace("-0.0", "0.0")] for exponent in EXPONENTS]
+            curves = [found[f"{key} {exponent:.1f}"] for exponent in EXPONENTS]
             heights = [curve[0] if title == "one replication" else float(np.mean(curve)) for curve in curves]
             ax.plot(EXPONENTS, heights, "o-", ms=3, color=class_colour(number), label=name)
         ax.set(xlabel="log10 lambda", ylabel="criterion", title=title, ylim=(0, 0.8))

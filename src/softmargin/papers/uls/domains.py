@@ -121,7 +121,7 @@ def summary(results: Results) -> tuple[list[str], list[list[str]]]:
 
 
 def _draw(results: Results) -> Any:
-    figure, axes = panels(2, width=5.4)
+    figure, axes = panels(len(SETTINGS), width=5.4)
     for ax, setting in zip(axes, SETTINGS, strict=True):
         errors = _errors(results, setting)
         ax.set_title(setting)
