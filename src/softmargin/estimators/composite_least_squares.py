@@ -76,6 +76,20 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
     solution_ : Solution
         Coefficients on the same scale, objective, and the residual of the stationarity equations.
 
+    Notes
+    -----
+    From the thesis to the parameters:
+
+    ================================================  ====================================================
+    thesis, chapter 4                                 here
+    ================================================  ====================================================
+    gamma of (4.4)                                    ``mix``
+    sum of losses + lambda ``sum_j |f_j|^2``          ``C = 1 / (2 lambda)``
+    the intercept of (4.9), penalised                 ``penalize_intercept=True``
+    (4.6) to (4.8), with their rescaling              ``predict_proba``; ``rescale="minshift"`` is the thesis's
+    sparse classifiers (section 4.6)                  ``l1_ratio``, ``group``
+    ================================================  ====================================================
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
