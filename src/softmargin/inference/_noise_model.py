@@ -21,7 +21,7 @@ among the rows whose likeliest class is ``t``, so ``T[t, s]`` lies between zero 
 of their share. Of the number of errors, ``sum_i 1 - r_i(s_i)``: normal quantiles of its spread, that of the matrix over
 draws of anchors included, and a quarter of the overlap on both sides.
 
-The constants were settled with ``python -m benchmarks labels`` on sets that its tables do not use.
+The constants were settled at 15% noise on sets that the tables of ``python -m benchmarks audit`` do not use.
 """
 
 from __future__ import annotations
