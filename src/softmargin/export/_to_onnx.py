@@ -84,6 +84,7 @@ class _Graph:
         self.dtype, self._nodes, self._constants = dtype, [], []  # type: ignore[var-annotated]
         self._number = TensorProto.FLOAT if dtype == np.float32 else TensorProto.DOUBLE
         self._count = 0
+        self._kept: dict[Any, str] = {}
 
     def model(self, answer: Answer) -> Any:
         """The ONNX model of an answer."""
@@ -136,8 +137,11 @@ class _Graph:
     def _keep(self, array: NDArray[Any]) -> str:
         from onnx import numpy_helper
 
+        key = (array.dtype.str, array.shape, array.tobytes() if array.dtype != object else tuple(array.ravel()))
+        if key in self._kept:  # the levels of trees read the same tables
+            return self._kept[key]
         self._count += 1
-        name = f"softmargin:{self._count}"
+        name = self._kept[key] = f"softmargin:{self._count}"
         self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
