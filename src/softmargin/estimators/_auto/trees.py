@@ -30,7 +30,7 @@ _MOST_ROUNDS = 500
 _PATIENCE = 15  # rounds without improvement after which a fold ends
 _WORTH = 1e-3  # of the log loss of no trees at all: less is no improvement, or easy tables would be refined for ever
 # Which kind is tried first, not which is used: below, neither was clearly ahead on five development tables (149 to 700
-# rows); at 3000 rows deep trees were (log loss .296 against .324 on phoneme). `python -m benchmarks quality` reads both.
+# rows); at 3000 rows deep trees were (log loss .296 against .324 on phoneme). `benchmarks quality` reads both kinds.
 _MANY = 1500
 PLANS = {
     "deep trees": TreePlan(
