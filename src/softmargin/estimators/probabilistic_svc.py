@@ -283,9 +283,9 @@ class ProbabilisticSVC(ClassifierBase):
         """Intervals of P(classes_[1]), shape (n, 2); for k > 2 classes those of each against the rest, (n, k, 2).
 
         Without ``level`` the brackets: how finely the weights resolve the probability. With a ``level`` such as 0.9
-        confidence intervals: quantiles of the brackets of the ``n_resamples`` fits to resampled rows. In a simulation
-        (200 rows, linear truth) intervals of level 0.9 held the truth in 89 of 100 cases; where ``C`` is so small that
-        probabilities are pulled towards 1/2 they hold it less often.
+        confidence intervals: quantiles of the brackets of the ``n_resamples`` fits to resampled rows. They are
+        about right on average over rows (``tests/svm/test_probability_intervals.py`` simulates it) and hold the truth
+        less often where it is near 0 or 1, or where ``C`` is so small that probabilities are pulled towards 1/2.
         """
         X = self._prediction_set(X)
         if level is not None and not hasattr(self if len(self.classes_) == 2 else self.estimators_[0], "resampled_"):
