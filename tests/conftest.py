@@ -1,6 +1,7 @@
 """What several test files share. Where ``CI`` is set, property tests draw the same examples every time."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,11 @@ from softmargin.datasets import DataNotFound, load
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("repeatable")
+
+
+# A shell that starts a job in the background lets it ignore interrupts; tests that send one would wait for ever.
+if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
