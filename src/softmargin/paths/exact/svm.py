@@ -271,6 +271,10 @@ def balance_path(
     problem = ParametricQP(rows.y, -minus, -plus, plus, minus)
 
     def trace(tracer: Tracer) -> tuple[float, ...]:
+        if tracer.is_negligible(C * float(rows.bound.sum())):
+            unseen = _without_scores(rows, 0.0, np.inf)
+            tracer.pieces.append(AffinePiece(C * unseen.u1, zero, unseen.b, (0.0, np.inf)))
+            return ()
         start = tracer.start(problem, 0.0)
         if tracer.is_flat(start.u) or tracer.is_negligible(float(np.abs(start.u).sum())):
             tracer.pieces.append(AffinePiece(start.u, zero, start.b, (0.0, np.inf)))

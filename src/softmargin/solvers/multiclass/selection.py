@@ -54,7 +54,7 @@ def zero_sum_threshold(z: Array, t: Array) -> Array:
     --------
     >>> import numpy as np
     >>> zero_sum_threshold(np.array([[3.0, 0.0, -1.0]]), np.ones((1, 3)))
-    array([[ 1.5, -0. , -1.5]])
+    array([[ 1., -0., -1.]])
     """
     t = np.broadcast_to(t, z.shape)
     points = np.sort(np.concatenate([z - t, z + t], axis=1), axis=1)
