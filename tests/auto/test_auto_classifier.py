@@ -207,3 +207,9 @@ def test_trees_that_read_the_table_are_among_the_machines_and_are_saved(tmp_path
     assert np.ptp(P[:, 0]) > 0.2
     sm.save(model, tmp_path / "trees.softmargin")
     np.testing.assert_array_equal(sm.load(tmp_path / "trees.softmargin").predict_proba(X), P)
+
+
+def test_a_handful_of_rows_that_no_tree_can_split():
+    X = np.random.default_rng(3).standard_cauchy((7, 7))
+    model = AutoClassifier(effort="fast", random_state=0).fit(X, np.arange(7) % 2)
+    assert np.all(np.isfinite(model.predict_proba(X)))

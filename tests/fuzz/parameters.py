@@ -170,7 +170,7 @@ INVALID: dict[str, tuple[Any, ...]] = {
     "method": _NAME,
     "engine": _NAME,
     "n_weights": (0, -1, 2.5, "x"),
-    "n_rules": (-1, 2.5, "x", None),
+    "n_rules": (-1, 2.5, "x"),
     "max_literals": _COUNT,
     "update": _NAME,
     "search": _NAME,

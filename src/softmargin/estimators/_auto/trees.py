@@ -100,8 +100,10 @@ class _LeftOut:
 
 
 def _least(curves: list[list[float]]) -> int:
-    """The round of least total; a fold that ended early stays where it ended."""
+    """The round of least total; a fold that ended early stays where it ended, and no round at all is round 0."""
     longest = max(len(curve) for curve in curves)
+    if longest == 0:
+        return 0
     total = sum((np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves if curve), np.zeros(longest))
     return int(np.argmin(total))
 
