@@ -49,4 +49,4 @@ sphinx_gallery_conf = {
 }
 warnings.filterwarnings("ignore", message="Matplotlib is currently using agg")
 # files written for the repository link to each other and to folders of it
-suppress_warnings = ["myst.xref_missing", "config.cache", "toc.empty_glob"]
+suppress_warnings = ["myst.xref_missing", "config.cache"]
