@@ -52,7 +52,7 @@ class MarginClassifier(ExpansionClassifier):
         Outer steps taken.
     n_features_in_ : int
         Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where ``X`` had names.
 
     Examples

@@ -98,7 +98,7 @@ class RobustSVC(ExpansionClassifier):
     sigma of the loss                               ``sigma``
     Welsch, Cauchy, Geman-McClure, tanh             ``loss="welsch"``, ``"cauchy"``, ``"geman_mcclure"``, ``"tanh"``
     weights omega of the reweighted machine         ``sample_trust_``
-    start at the L2-SVM, 100 rounds, tolerance 1e-4 ``init="base"``, ``max_iter``, ``tol``
+    L2-SVM start, 100 rounds, tolerance 1e-4        ``init="base"``, ``max_iter``, ``tol``
     ==============================================  =========================================================
 
     References
