@@ -194,7 +194,7 @@ INVALID: dict[str, tuple[Any, ...]] = {
     "cost": (-1.0, np.nan, "x", None),
     "effort": _NAME,
     "time_limit": (0.0, -1.0, np.nan, "x"),
-    "temperature_bounds": ((1.0,), (2.0, 1.0), (-1.0, 1.0), "x", None),
+    "temperature_bounds": ((1.0,), (2.0, 1.0), (-1.0, 1.0), "x"),
 }
 
 

@@ -31,8 +31,8 @@ _CLASSES: dict[str, str] = {
     "softmargin.expansions.kernels.polynomial": "Polynomial",
     "softmargin.expansions.kernels.rbf": "Gaussian",
     "softmargin.losses": """
-        BalancedConvex BalancedHinge BiancoYohai  Cauchy Coherence Copas CrouxHaesbroeck CustomEntropy
-        Exponential GemanMcClure GeneralRobust Gini Hinge HuberizedHinge LeastSquares LogEntropy Logistic Matsushita
+        BalancedConvex BalancedHinge BiancoYohai ByClass CappedByRow Cauchy Coherence Copas CrouxHaesbroeck
+        CustomEntropy Exponential GemanMcClure GeneralRobust Gini Hinge HuberizedHinge LeastSquares LogEntropy Logistic Matsushita
         ModifiedHuber PowerEntropy PowerMargin Pregibon Psi SquaredHinge TanhHinge Truncated TruncatedHinge
         TruncatedLogistic Welsch""",
     "softmargin.losses._custom": "CustomLoss",
@@ -40,6 +40,7 @@ _CLASSES: dict[str, str] = {
     "softmargin.penalties": "AdaptiveL1 ElasticNet MCP SCAD",
     "softmargin.probability": "Bracket CoherenceLink ScoreMap Sigmoid Sollich",
     "softmargin.paths": "MarginPath Path",
+    "softmargin.tuning._composite": "CompositeGrid",
     "softmargin.paths.exact.training_rows": "TrainingRows",
     "softmargin.paths.exact.pieces": "AffinePiece ParametricQP TracedPiece",
     "softmargin.estimators._auto.encoder": "ColumnDecision NormalScores SparseEncoder TableEncoder",
