@@ -32,8 +32,8 @@ _CLASSES: dict[str, str] = {
     "softmargin.expansions.kernels.rbf": "Gaussian",
     "softmargin.losses": """
         BalancedConvex BalancedHinge BiancoYohai ByClass CappedByRow Cauchy Coherence Copas CrouxHaesbroeck
-        CustomEntropy Exponential GemanMcClure GeneralRobust Gini Hinge HuberizedHinge LeastSquares LogEntropy Logistic Matsushita
-        ModifiedHuber PowerEntropy PowerMargin Pregibon Psi SquaredHinge TanhHinge Truncated TruncatedHinge
+        CustomEntropy Exponential GemanMcClure GeneralRobust Gini Hinge HuberizedHinge LeastSquares LogEntropy Logistic
+        Matsushita ModifiedHuber PowerEntropy PowerMargin Pregibon Psi SquaredHinge TanhHinge Truncated TruncatedHinge
         TruncatedLogistic Welsch""",
     "softmargin.losses._custom": "CustomLoss",
     "softmargin.losses._differentiate": "CentralDifference ComplexStep",
