@@ -10,8 +10,9 @@ Missing values are NaN and NULL. A comparison with one is not true; arithmetic w
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -49,17 +50,20 @@ class NotExportable(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Formula:
+class Formula(ABC):
     """A vector of ``width`` entries for every row."""
 
     @property
+    @abstractmethod
     def width(self) -> int:
-        raise NotImplementedError
+        """The number of its columns."""
 
     @property
     def parts(self) -> tuple[Formula, ...]:
-        """The formulas this one is made of."""
-        return ()
+        """The formulas this one is made of: its fields that are formulas, in their order."""
+        values = (getattr(self, field.name) for field in fields(self))
+        several = (value if isinstance(value, tuple) else (value,) for value in values)
+        return tuple(one for group in several for one in group if isinstance(one, Formula))
 
     def __add__(self, other: Any) -> Formula:
         return Op("add", (self, constant(other)))
@@ -166,10 +170,6 @@ class Op(Formula):
     def width(self) -> int:
         return max(argument.width for argument in self.arguments)
 
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return self.arguments
-
 
 @dataclass(frozen=True, eq=False)
 class Affine(Formula):
@@ -181,10 +181,6 @@ class Affine(Formula):
     @property
     def width(self) -> int:
         return self.weights.shape[1]
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.x,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,10 +194,6 @@ class Take(Formula):
     def width(self) -> int:
         return len(self.at)
 
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.x,)
-
 
 @dataclass(frozen=True, eq=False)
 class Concat(Formula):
@@ -212,10 +204,6 @@ class Concat(Formula):
     @property
     def width(self) -> int:
         return sum(block.width for block in self.blocks)
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return self.blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,10 +217,6 @@ class Reduce(Formula):
     def width(self) -> int:
         return 1
 
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.x,)
-
 
 @dataclass(frozen=True, eq=False)
 class ArgMax(Formula):
@@ -243,10 +227,6 @@ class ArgMax(Formula):
     @property
     def width(self) -> int:
         return 1
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.x,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,10 +241,6 @@ class Distances(Formula):
     def width(self) -> int:
         return len(self.rows)
 
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.x,)
-
 
 @dataclass(frozen=True, eq=False)
 class Levels(Formula):
@@ -276,10 +252,6 @@ class Levels(Formula):
     @property
     def width(self) -> int:
         return len(self.values)
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.column,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,10 +270,6 @@ class Piecewise(Formula):
     @property
     def width(self) -> int:
         return self.coefficients.shape[2]
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return (self.x,)
 
     def __call__(self, x: Array) -> Array:
         """The values at numbers, shape (n, width)."""
@@ -324,10 +292,6 @@ class Rules(Formula):
     def width(self) -> int:
         return len(self.rules)
 
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return self.columns
-
 
 @dataclass(frozen=True, eq=False)
 class Trees(Formula):
@@ -342,10 +306,6 @@ class Trees(Formula):
     @property
     def width(self) -> int:
         return len(self.score.intercept)
-
-    @property
-    def parts(self) -> tuple[Formula, ...]:
-        return self.columns
 
 
 def constant(value: Any) -> Formula:

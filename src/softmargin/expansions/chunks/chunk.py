@@ -7,6 +7,7 @@ the weights. Both are small and picklable, so they travel to the rows instead of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -71,11 +72,12 @@ class Source(Protocol):
         ...
 
 
-class ChunkVector:
-    """A vector over the rows that is never whole; ``of(chunk)`` is its part."""
+class ChunkVector(ABC):
+    """A vector over the rows that is never whole."""
 
+    @abstractmethod
     def of(self, chunk: Chunk) -> Array:
-        raise NotImplementedError
+        """Its part that belongs to the rows of a chunk."""
 
     def astype(self, dtype: Any, copy: bool = True) -> ChunkVector:
         """Itself: parts are float64."""
