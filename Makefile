@@ -8,7 +8,7 @@ DOCS_STAMP := $(VENV)/.ready-docs
 SOURCES := $(wildcard src/softmargin/_compiled/*.pyx src/softmargin/_compiled/*.pxd) $(shell find . -name meson.build -not -path './build/*' -not -path './.venv/*')
 export OPENBLAS_NUM_THREADS ?= 2
 
-.PHONY: demo docs test portable fuzz boundscheck sanitize bench lint format clean
+.PHONY: demo docs linkcheck test test-oldest dist strict regression portable fuzz boundscheck sanitize bench lint format clean
 
 $(VENV)/.tools: pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -34,11 +34,41 @@ $(DOCS_STAMP): $(STAMP)
 docs: $(DOCS_STAMP)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
+# Every link between the built pages, anchors included, leads somewhere; and so do those of the repository's documents.
+linkcheck: docs
+	$(PY) tools/check_links.py docs/_build/html
+
 demo: $(STAMP)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/softmargin demo --output demo
 
 test: $(STAMP)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist worksteal
+
+# The suite on the oldest dependencies that pyproject.toml allows, in an environment of its own; TESTS= names a part of it.
+OLDEST := .venv-oldest
+$(OLDEST)/.ready: pyproject.toml tools/oldest.py $(SOURCES)
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python tools/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt ".[plot,cli,data,dask,test-core]"
+	touch $@
+
+test-oldest: $(OLDEST)/.ready
+	$(OLDEST)/bin/python tools/check_dist.py --suite-only $(TESTS)
+
+# What is published: sdist and wheel, checked, installed in a clean environment, tested there; TESTS= names a part.
+dist: $(STAMP)
+	$(PY) -m pip install --quiet "build>=1.2" "twine>=6" "check-manifest>=0.50"
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) tools/check_dist.py $(TESTS)
+
+# Our C by the letter of C11, and the compiled loops, without a warning; CC=clang for the other compiler.
+STRICT := -std=c11 -Wall -Wextra -Werror -Wno-unused-function -O2 -fno-math-errno -fno-trapping-math
+strict: $(STAMP)
+	for header in src/softmargin/_compiled/*.h; do $(CC) $(STRICT) -x c -c -o /dev/null -include $$header /dev/null || exit 1; done
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" CC=$(CC) $(PY) tools/checked_build.py strict --seconds 0
+
+# This commit against BASE (the last tag), fit by fit in turns on one machine.
+regression: $(STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) tools/regression.py $(if $(BASE),--base $(BASE))
 
 # The rooms that compute, once more on the arithmetic of an older processor and with two BLAS threads: no test may depend
 # on the machine. Left out is what tells nothing about arithmetic: scikit-learn's own checks and simulations of coverage.
@@ -75,4 +105,4 @@ format: $(STAMP)
 	$(VENV)/bin/ruff format .
 
 clean:
-	rm -rf build $(VENV)/.ready $(VENV)/.ready-bench demo
+	rm -rf build dist $(OLDEST) $(VENV)/.ready $(VENV)/.ready-bench $(VENV)/.ready-docs demo docs/_build docs/gallery docs/generated

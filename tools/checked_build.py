@@ -1,8 +1,9 @@
 """Build the compiled loops with checks, beside the ordinary build, and run their tests and the fuzzer on them.
 
 ``boundscheck`` compiles with Cython's index checks, ``sanitizers`` with the address and undefined behaviour sanitizers
-of the C compiler. The package is installed below ``build/NAME`` and found through ``PYTHONPATH``; ``-S`` keeps the
-finder of the editable install from answering first.
+of the C compiler, ``strict`` the ordinary way with warnings as errors, by the compiler that ``CC`` names. The package
+is installed below ``build/NAME`` and found through ``PYTHONPATH``; ``-S`` keeps the finder of the editable install from
+answering first.
 """
 
 import argparse
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILDS = {
     "boundscheck": ["-Dchecked=true"],
     "sanitizers": ["-Dchecked=true", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dc_args=-g"],
+    "strict": ["-Dwerror=true", "-Dwarning_level=1"],
 }
 # the tests that go through each compiled loop with small, awkward and random inputs
 TESTS = [
@@ -31,7 +33,8 @@ TESTS = [
 
 def build(name: str) -> Path:
     """Compile and install; returns the directory that holds the package."""
-    place, target = ROOT / "build" / name, ROOT / "build" / f"{name}-package"
+    compiled = f"{name}-{Path(os.environ.get('CC', 'cc')).name}" if name == "strict" else name
+    place, target = ROOT / "build" / compiled, ROOT / "build" / f"{compiled}-package"
     if not (place / "build.ninja").is_file():
         subprocess.run(["meson", "setup", place, ROOT, f"--prefix={target}", *BUILDS[name]], check=True)
     subprocess.run(["meson", "compile", "-C", place], check=True)

@@ -9,9 +9,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+/* Clones are chosen by indirect functions, which of the C libraries on Linux only GNU's resolves (musl does not). */
+#if defined(__has_attribute) && defined(__x86_64__) && defined(__GLIBC__)
+#if __has_attribute(target_clones)
 #define SM_CLONES __attribute__((target_clones("avx2", "default")))
-#else
+#endif
+#endif
+#ifndef SM_CLONES
 #define SM_CLONES
 #endif
 
@@ -213,6 +217,7 @@ SM_CLONES static void sm_decay(int64_t n, const double *x, double *out)
         for (int64_t k = 0; k < n; k++) {                                                                              \
             double t = u[k], x = t < 0 ? t : -t, e = x < -708.0 ? 0.0 : sm_exp(x);                                     \
             double large = 1.0 / (1.0 + e), small = e * large;                                                         \
+            (void)value, (void)slope, (void)curvature, (void)small; /* some are asked for, not all */                  \
             DO                                                                                                         \
         }                                                                                                              \
     }

@@ -18,19 +18,18 @@ typedef double sm_row;
 #define SM_FILL(x) (x)
 #endif
 
-/* One class of neighbouring rows, which are `row` entries apart. */
-static inline sm_row sm_load(const double *x, int64_t row)
+/* One class of neighbouring rows, which are `row` entries apart. Through pointers: how vectors are passed by value
+ * depends on the instructions a function may use, which differ between clones. */
+static inline void sm_load(const double *x, int64_t row, sm_row *lanes)
 {
-    sm_row lanes;
-    if (row == 1) return *(const sm_row *)x;
-    for (int w = 0; w < SM_ROWS; w++) ((double *)&lanes)[w] = x[w * row];
-    return lanes;
+    if (row == 1) *lanes = *(const sm_row *)x;
+    else for (int w = 0; w < SM_ROWS; w++) ((double *)lanes)[w] = x[w * row];
 }
 
-static inline void sm_store(double *x, int64_t row, sm_row lanes)
+static inline void sm_store(double *x, int64_t row, const sm_row *lanes)
 {
-    if (row == 1) *(sm_row *)x = lanes;
-    else for (int w = 0; w < SM_ROWS; w++) x[w * row] = ((double *)&lanes)[w];
+    if (row == 1) *(sm_row *)x = *lanes;
+    else for (int w = 0; w < SM_ROWS; w++) x[w * row] = ((const double *)lanes)[w];
 }
 
 /* SM_ROWS rows of A and D to rows of P; rows are `row` entries apart, the k classes of a row `column`.
@@ -42,8 +41,11 @@ SM_CLONES static void sm_waterfill(int64_t k, int64_t row, int64_t column, const
     const sm_row one = SM_FILL(1.0), zero = SM_FILL(0.0);
     sm_row top = SM_FILL(-INFINITY), level = top, last = SM_FILL((double)k + 1), sum = zero, none_yet = one;
     for (int64_t j = 0; j < k; j++) {
-        sm_row d = SM_FILL(d0) + SM_FILL(d1) * sm_load(D + j * column, row);
-        a[j] = SM_FILL(a0) + SM_FILL(a1) * sm_load(A + j * column, row);
+        sm_row d, score;
+        sm_load(D + j * column, row, &d);
+        sm_load(A + j * column, row, &score);
+        d = SM_FILL(d0) + SM_FILL(d1) * d;
+        a[j] = SM_FILL(a0) + SM_FILL(a1) * score;
         sm_row first = a[j] - d; /* no class may exceed one */
         level = SM_PICK(first > level, first, level);
         top = SM_PICK(a[j] > top, a[j], top);
@@ -71,7 +73,8 @@ SM_CLONES static void sm_waterfill(int64_t k, int64_t row, int64_t column, const
     sm_row scale = one / sum;
     for (int64_t j = 0; j < k; j++) {
         sm_row winner = SM_WHERE(a[j] == top, none_yet); /* the first of the largest takes all if none is left in */
-        sm_store(P + j * column, row, SM_PICK(sum > zero, p[j] * scale, winner));
+        sm_row share = SM_PICK(sum > zero, p[j] * scale, winner);
+        sm_store(P + j * column, row, &share);
         none_yet = SM_PICK(a[j] == top, zero, none_yet);
     }
 }
