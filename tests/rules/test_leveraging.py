@@ -170,3 +170,19 @@ def test_exponential_step_on_signs_multiplies_the_risk_by_the_adaboost_factor(se
     edge = float((c * s * -before.slope).sum() / (c * -before.slope).sum())
     after = leverage(WeightedRisk(loss, np.ones(n), c), before, s).point
     assert c @ after.value == pytest.approx((c @ before.value) * np.sqrt(1 - edge**2), rel=1e-10)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["log", "matsushita", "gini_extended"])
+@pytest.mark.parametrize("depth", [50.0, 900.0, 1e6])
+def test_a_start_on_the_straight_part_of_a_loss_is_left_by_finite_steps(name, depth):
+    rng = np.random.default_rng(0)
+    columns, signs = rng.normal(size=(30, 2)), rng.choice([-1.0, 1.0], 30)
+    loss = LOSSES[name](None)
+    risk = WeightedRisk(loss, signs, np.ones(30))
+    coef = np.array([depth, -depth])
+    start = Block(coef, risk.at(signs * (columns @ coef)))
+    found = correct(risk, DenseFeatures(columns), start)
+    best = correct(risk, DenseFeatures(columns), Block(np.zeros(2), risk.at(np.zeros(30))))
+    assert np.all(np.isfinite(found.coef))
+    assert risk.value(found.point) <= risk.value(best.point) * (1 + 1e-6)

@@ -45,6 +45,9 @@ Array = NDArray[np.floating[Any]]
 
 # Of the trace: duplicate and opposite rules make the Hessian singular, and this much keeps its Cholesky factor real.
 _JITTER = 1e-12
+# Of the largest gradient (Levenberg-Marquardt): where every row lies on a straight part of the loss the curvature is
+# zero, and this keeps the step finite; near the optimum the gradient takes it away and Newton's order is kept.
+_DAMPING = 1e-9
 _FAR = 20.0  # a loss whose slope is still negative at this margin decreases for ever
 # Rows from which a second thread is taken for evaluating a loss; to be measured by `python -m benchmarks rules`.
 _THREADED = 20_000
@@ -225,7 +228,8 @@ class BlockDerivatives:
         if np.any(self.smoothing):
             loss = self.risk.loss
             diagonal += self.smoothing * (loss.curvature(coef) + loss.curvature(-coef))
-        diagonal += max(_JITTER * float(diagonal.sum()), np.finfo(float).tiny)
+        damping = _DAMPING * float(np.abs(gradient).max(initial=0.0))
+        diagonal += max(_JITTER * float(diagonal.sum()), damping, np.finfo(float).tiny)
         solve = definite_cholesky(hessian)
         return -gradient / diagonal if solve is None else -solve(gradient)
 
