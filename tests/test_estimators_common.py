@@ -234,6 +234,15 @@ def test_sample_weights_are_routed(name):
     same(scores(make(name).fit(X, y, sample_weight=weight), X), scores(routed, X), 1e-9)
 
 
+@every_classifier
+def test_diagrams_link_to_the_reference(name, monkeypatch):
+    monkeypatch.delenv("SOFTMARGIN_DOCS", raising=False)
+    assert "sklearn" not in make(name)._get_doc_link()
+    monkeypatch.setenv("SOFTMARGIN_DOCS", "https://docs.example/")
+    assert make(name)._get_doc_link() == f"https://docs.example/generated/softmargin.{name}.html"
+    assert f"softmargin.{name}.html" in make(name)._repr_html_()
+
+
 @every_variant
 def test_two_rows_are_enough(name, params):
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array(["no", "yes"])

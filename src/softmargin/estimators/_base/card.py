@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from softmargin.estimators._base.documentation import Documented
+
 __all__ = ["Readable", "inner_card", "plain", "score_card"]
 
 _SHOWN = 12  # terms of a score that words list
 
 
-class Readable:
+class Readable(Documented):
     """Mixed into every classifier."""
 
     def describe(self) -> str:
