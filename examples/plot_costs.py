@@ -10,13 +10,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from softmargin import MarginClassifier
-from softmargin.datasets import make_disk
 from softmargin.plots import INK, class_colour, clean
 
-train, test = make_disk(500, random_state=0), make_disk(5000, random_state=1)
+rng = np.random.default_rng(0)
+X = rng.normal(size=(6000, 3))
+y = X @ [1.5, -1.0, 0.5] + rng.logistic(size=6000) > 1
 missed = 5.0
-p = MarginClassifier(kernel="rbf").fit(train.X, train.y).predict_proba(test.X)[:, 1]
-positive = test.y > 0
+p = MarginClassifier().fit(X[:1000], y[:1000]).predict_proba(X[1000:])[:, 1]
+positive = y[1000:]
 thresholds = np.linspace(0.01, 0.95, 200)
 cost = [np.mean(missed * (positive & (p <= t)) + (~positive & (p > t))) for t in thresholds]
 

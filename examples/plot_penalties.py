@@ -20,7 +20,7 @@ y = (X @ truth + rng.logistic(size=600) > 0).astype(int)
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained", sharey=True)
 for ax, (number, penalty) in zip(axes, enumerate(("lasso", "scad", "mcp")), strict=True):
     options = {"l1_ratio": 1.0} if penalty == "lasso" else {"penalty": penalty}
-    coef = MarginClassifier(C=0.04, **options).fit(X, y).coef_[0]
+    coef = MarginClassifier(C=0.1, **options).fit(X, y).coef_[0]
     clean(ax).vlines(np.arange(50), 0, coef, color=class_colour(number), lw=2)
     ax.scatter(np.arange(3), truth[:3], marker="_", s=160, color=INK, label="truth")
     ax.axhline(0, color=INK, lw=0.6)

@@ -2,7 +2,8 @@
 Does the query say what the model says?
 =======================================
 
-A fitted model as one SQL expression, run by a database that knows nothing of Python: the same probabilities, row by row.
+A fitted model as one SQL expression, run by a database that knows nothing of Python: the same probabilities for every
+row.
 """
 
 import sqlite3

@@ -2,8 +2,8 @@
 What can six rows do to a hundred and fifty?
 ============================================
 
-Six points far out carry the wrong label. Logistic regression pays for each of them without limit and turns towards them;
-with the loss of a row capped they count once, and the fit says that it does not believe them.
+Six points far out carry the wrong label. Logistic regression pays for each of them without limit and turns towards
+them; with the loss of a row capped they count once, and the fit says that it does not believe them.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,9 @@ y = truth.copy()
 y[-6:] = 0
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
-for ax, model in zip(axes, (MarginClassifier(), TruncatedLogisticRegression(n_init=5, random_state=0)), strict=True):
+for ax, model in zip(axes, (MarginClassifier(), TruncatedLogisticRegression(scheme=None)), strict=True):
     model.fit(X, y)
-    BoundaryDisplay.from_estimator(model, X, y, trust=getattr(model, "sample_trust_", None), ax=ax)
+    trust = getattr(model, "sample_trust_", None)
+    BoundaryDisplay.from_estimator(model, X, y, response="score", trust=trust, ax=ax)
     right = np.mean(model.predict(X[:150]) == truth[:150])
     ax.set_title(f"{type(model).__name__}\n{right:.0%} of the other 150 rows", fontsize=10)
