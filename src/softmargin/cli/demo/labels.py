@@ -57,43 +57,44 @@ def show(stage: Stage) -> None:
     stage.picture(
         "trust",
         _picture(reports),
-        "Left: trust in the flipped and in the other labels. Right: flipped labels found against correct labels "
-        "checked in vain, least trusted first; the nearer to the upper left corner the better.",
+        "Left: trust in the flipped and in the other labels. Right: how many correct labels a reviewer checks in vain, "
+        "least trusted first, until most of the flipped ones are found; the further left the better.",
     )
     stage.code(judges, audit)
 
 
 def _picture(reports: dict[str, Any]) -> Any:
-    data = patients()
     figure, (left, right) = pyplot().subplots(1, 2, figsize=(11.5, 4.1), layout="constrained")
-    report = reports["logistic"]
-    hit = data.wrong[report["row"]]
-    groups = [report["trust"][~hit], report["trust"][hit]]
-    left.hist(
-        groups,
-        bins=25,
-        range=(0, 1),
-        stacked=True,
-        color=["#cbd2d9", class_colour(1)],
-        label=["as recorded", "flipped"],
-    )
-    clean(left).set(xlabel="trust in the label", ylabel="rows")
-    left.legend(frameon=False, fontsize=9, loc="upper left")
-    total = int(data.wrong.sum())
-    styles = ("-", "--", "-.", ":", "-")
-    for number, (name, table) in enumerate(reports.items()):
-        hit = data.wrong[table["row"]]
-        found, in_vain = np.cumsum(hit), np.cumsum(~hit)
-        shift = 0.12 * (number - 2)  # so that lines on the same steps stay visible
-        right.step(
-            in_vain, found + shift, where="post", color=class_colour(number), ls=styles[number], lw=1.7, label=name
-        )
-    right.axhline(total, color=INK, lw=0.9)
-    right.annotate(f"all {total}", (0.2, total), xytext=(0, 3), textcoords="offset points", fontsize=8.5, color=INK)
-    clean(right).set(xlabel="correct labels checked in vain", ylabel="flipped labels found")
-    right.set(xlim=(0, 40), ylim=(total - 17, total + 1.2), yticks=range(total - 15, total + 1, 5))
-    right.legend(frameon=False, fontsize=8.5, loc="lower right")
+    _trust(left, reports["logistic"])
+    _vain(right, reports)
     return figure
+
+
+def _trust(ax: Any, report: Any) -> None:
+    """Shares of each group, so that the few flipped labels are seen beside the many others."""
+    hit = patients().wrong[report["row"]]
+    for number, (name, group) in enumerate({"as recorded": ~hit, "flipped": hit}.items()):
+        share = np.full(group.sum(), 1 / group.sum())
+        look = {"color": ("#9aa5b1", class_colour(1))[number], "alpha": 0.75, "label": f"{name} ({group.sum()} rows)"}
+        ax.hist(report["trust"][group], bins=20, range=(0, 1), weights=share, **look)
+    clean(ax).set(xlabel="trust in the label", ylabel="share of the group")
+    ax.legend(frameon=False, fontsize=9, loc="upper center")
+
+
+def _vain(ax: Any, reports: dict[str, Any]) -> None:
+    """Correct labels checked in vain until most of the flipped ones are found, judge by judge."""
+    data = patients()
+    places = np.arange(len(reports))[::-1]
+    for number, share in enumerate((0.8, 0.9, 0.95)):
+        wanted = int(np.ceil(share * data.wrong.sum()))
+        vain = [
+            int(np.flatnonzero(np.cumsum(data.wrong[one["row"]]) >= wanted)[0]) + 1 - wanted for one in reports.values()
+        ]
+        ax.plot(vain, places, "o", ms=9 - 2 * number, color=class_colour(number), label=f"{share:.0%} of them found")
+    clean(ax).set_yticks(places, list(reports), fontsize=9)
+    ax.grid(axis="y", color=INK, alpha=0.12)
+    ax.set(xlabel="correct labels checked in vain", xlim=(-1, None), ylim=(-0.6, len(reports) - 0.2))
+    ax.legend(frameon=False, fontsize=8.5, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 SECTION = Section(
