@@ -205,7 +205,25 @@ def test_auto_chooses_one_loss_and_F_or_E_need_single_updates():
     model = RuleBoostClassifier("auto", n_rules=5, random_state=0).fit(X, y)
     assert model.predict_proba(X).shape == (200, 2)
     with pytest.raises(ValueError, match="update='single'"):
-        RuleBoostClassifier("auto", tuning="F").fit(X, y)
+        RuleBoostClassifier("auto", tuning="F", n_rules=5).fit(X, y)
+
+
+def test_rows_held_out_decide_how_many_rules_where_nobody_says():
+    X, y = noisy(120)
+    model = RuleBoostClassifier(random_state=0).fit(X, y)
+    assert model.n_iter_ == model.held_out_risk_.argmin() < len(model.held_out_risk_) - 1
+    again = RuleBoostClassifier(
+        n_rules=model.n_iter_, max_literals=3, learning_rate=0.2, update="single", early_stopping=False
+    ).fit(X, y)
+    np.testing.assert_allclose(again.decision_function(X), model.decision_function(X))
+    assert again.held_out_risk_ is None
+
+
+def test_a_short_list_that_was_asked_for_is_fully_corrected():
+    X, y = noisy(120)
+    model, named = RuleBoostClassifier(n_rules=4), RuleBoostClassifier(n_rules=4, update="corrective", learning_rate=1)
+    np.testing.assert_array_equal(model.fit(X, y).coef_, named.fit(X, y).coef_)
+    assert len(model.rule_list_) == 4
 
 
 @pytest.mark.parametrize(
@@ -216,7 +234,7 @@ def test_auto_chooses_one_loss_and_F_or_E_need_single_updates():
         ({"n_rules": -1}, "n_rules must be"),
         ({"max_literals": 0}, "max_literals must be"),
         ({"max_bins": 257}, "max_bins must be"),
-        ({"update": "all"}, "update must be one of"),
+        ({"update": "all"}, "update must be None or one of"),
         ({"search": "greedy"}, "search must be one of"),
         ({"learning_rate": 0}, "learning_rate must be"),
         ({"smoothing": -1}, "smoothing must be"),

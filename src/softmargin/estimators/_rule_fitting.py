@@ -1,17 +1,18 @@
 """Fitting boosted hypotheses: from checked rows to a model, a scorer of new rows and the rules in words.
 
 Each learner is one function from the estimator's parameters and the training rows to a ``FittedRules``; rows held out
-for early stopping are watched by ``HeldOut``, which needs nothing of a learner but the columns of its hypotheses.
+for early stopping are watched by ``HeldOut``, which needs nothing of a learner but the columns of its hypotheses. Few
+rows are held out in turn, fold by fold, and the rounds that serve them best on average are run again on all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from softmargin.estimators._base.training_set import TrainingSet
@@ -29,7 +30,10 @@ from softmargin.solvers.rules import (
     boost,
 )
 
-__all__ = ["FittedRules", "LabelledRows", "fit_given", "fit_rules", "hold_out"]
+__all__ = ["FittedRules", "LabelledRows", "fit_hypotheses", "hold_out"]
+
+_FOLDS, _FOLDED = 3, 1000  # from so many rows on one part held out can tell two numbers of rounds apart
+_FEW_ROWS, _FEW_ROUNDS = 50, 50  # of fewer rows not even folds can
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,34 @@ class FittedRules:
     model: BoostedModel
     score: RuleScore | ColumnScore
     rules: list[Rule] | None
+    held_out: np.ndarray | None = None  # mean loss after each round
+
+
+def fit_hypotheses(estimator: Any, rows: LabelledRows, data: TrainingSet, bag: list[Loss], plan: Plan) -> FittedRules:
+    """Boost on all rows; with early stopping, as many rounds as serve rows held out best."""
+    fit = _fit_given if estimator.learner == "given" else _fit_rules
+    if not setting(estimator, "early_stopping") or plan.n_rounds == 0:
+        return fit(estimator, rows, None, bag, plan)
+    if estimator.early_stopping is None and (len(data.codes) < _FEW_ROWS or np.bincount(data.codes).min() < 2):
+        return fit(estimator, rows, None, bag, replace(plan, n_rounds=min(plan.n_rounds, _FEW_ROUNDS)))
+    curves, weight = [], 0.0
+    for train, test in _parts(estimator, data):
+        held = rows.take(test)
+        curves.append(fit(estimator, rows.take(train), held, bag, plan).held_out)
+        weight += float(held.weight.sum())
+    longest = max(len(curve) for curve in curves)
+    held_out = np.sum([np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves], axis=0) / weight
+    fitted = fit(estimator, rows, None, bag, replace(plan, n_rounds=int(np.argmin(held_out))))
+    return replace(fitted, held_out=held_out)
+
+
+def _parts(estimator: Any, data: TrainingSet) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to fit on and to keep apart: folds of few rows, one part of many or where early stopping is asked for."""
+    if estimator.early_stopping is not None or len(data.codes) >= _FOLDED:
+        return [hold_out(estimator, data)]
+    seed = check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)
+    folds = StratifiedKFold(min(_FOLDS, int(np.bincount(data.codes).min())), shuffle=True, random_state=seed)
+    return list(folds.split(data.codes, data.codes))
 
 
 def hold_out(estimator: Any, data: TrainingSet) -> tuple[np.ndarray, np.ndarray]:
@@ -67,7 +99,7 @@ def hold_out(estimator: Any, data: TrainingSet) -> tuple[np.ndarray, np.ndarray]
         ) from None
 
 
-def fit_rules(
+def _fit_rules(
     estimator: Any, rows: LabelledRows, held: LabelledRows | None, bag: list[Loss], plan: Plan
 ) -> FittedRules:
     """Rules found by a search over binned columns."""
@@ -92,10 +124,11 @@ def fit_rules(
     model = boost(RuleLearner(search), bag, rows.y, rows.weight, plan, watch)
     rules = [in_words(one) for one in model.hypotheses]
     intercept, coef = model.stages[-1]
-    return FittedRules(model, RuleScore(tuple(rules), coef, intercept), rules)
+    losses = None if watch is None else np.array(watch.losses)
+    return FittedRules(model, RuleScore(tuple(rules), coef, intercept), rules, losses)
 
 
-def fit_given(
+def _fit_given(
     estimator: Any, rows: LabelledRows, held: LabelledRows | None, bag: list[Loss], plan: Plan
 ) -> FittedRules:
     """The columns of X themselves, by their edge or in the user's blocks."""
@@ -110,7 +143,8 @@ def fit_given(
     wide = np.zeros((len(coef), matrix.shape[1]))
     for t, one in enumerate(model.hypotheses):
         wide[:, one.content] = coef[:, t]
-    return FittedRules(model, ColumnScore(wide, intercept), None)
+    losses = None if watch is None else np.array(watch.losses)
+    return FittedRules(model, ColumnScore(wide, intercept), None, losses)
 
 
 def _checked_blocks(blocks: Any, n_columns: int) -> list[list[int]] | None:
@@ -132,22 +166,21 @@ def _checked_blocks(blocks: Any, n_columns: int) -> list[list[int]] | None:
 
 
 class HeldOut:
-    """The loss on rows kept apart, and the round where it was least."""
+    """The loss on rows kept apart after each round, and the round where it was least."""
 
     def __init__(self, rows: LabelledRows, columns: Any, content: Callable[[Hypothesis], Any], patience: int) -> None:
         self.rows, self.columns, self.content, self.patience = rows, columns, content, patience
-        self.best_stage, self.best_loss = 0, np.inf
+        self.best_stage = 0
+        self.losses: list[float] = []
 
     def ends(self, model: BoostedModel) -> bool:
         """Whether the loss has not improved for ``patience`` rounds."""
         for one in model.hypotheses[self.columns.shape[1] :]:
             self.columns.append(self.content(one))
-        stages = [len(model.stages) - 1] if len(model.stages) > 2 else range(len(model.stages))
-        for stage in stages:
-            value = self._loss(model.rounds[-1].loss, *model.stages[stage])
-            if value < self.best_loss:
-                self.best_stage, self.best_loss = stage, value
-        return len(model.stages) - 1 - self.best_stage >= self.patience
+        for stage in range(len(self.losses), len(model.stages)):
+            self.losses.append(self._loss(model.rounds[-1].loss, *model.stages[stage]))
+        self.best_stage = int(np.argmin(self.losses))
+        return len(self.losses) - 1 - self.best_stage >= self.patience
 
     def _loss(self, loss: Loss, intercept: np.ndarray, coef: np.ndarray) -> float:
         padded = np.zeros((len(coef), self.columns.shape[1]))

@@ -1,9 +1,10 @@
 """The parameters of rule boosting: what is allowed, and what None and "auto" mean for each learner.
 
-Rules and given columns are boosted fully corrected, without shrinkage; trees are many and weak, so their steps are
-short and their number is decided on rows held out. Learning rate, share of columns, least leaf and patience of trees
-were settled on development tables of `python -m benchmarks quality` (log loss on phoneme, churn, spambase and magic,
-3000 rows: .291, .147, .114, .331; scikit-learn's histogram boosting by default: .296, .147, .120, .350).
+A number of rules that is given is to be used well: they are boosted fully corrected, without shrinkage, as given
+columns are. Where none is given, rules, like trees, are many and weak: their steps are short and their number is
+decided on rows held out. Learning rate, share of columns, least leaf and patience of trees were settled on development
+tables of `python -m benchmarks quality` (log loss on phoneme, churn, spambase and magic, 3000 rows: .291, .147, .114,
+.331; scikit-learn's histogram boosting by default: .296, .147, .120, .350).
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ __all__ = ["CONSTRAINTS", "LEARNERS", "check_combination", "n_threads", "plan_of
 LEARNERS = ("rules", "trees", "given")
 _MOST_SMOOTHING = 30.0  # pseudo-examples per rule: beyond 300 rows the data say more than the prior
 _BY_LEARNER: dict[str, dict[str, Any]] = {
-    "rules": {"n_rules": 100, "max_literals": 2, "learning_rate": 1.0, "early_stopping": False, "max_bins": 64,
-              "n_iter_no_change": 10},
+    "rules": {"max_literals": 2, "learning_rate": 1.0, "early_stopping": False, "max_bins": 64,
+              "n_iter_no_change": 10, "update": "corrective"},
+    "many rules": {"n_rules": 300, "max_literals": 3, "learning_rate": 0.2, "early_stopping": True, "max_bins": 64,
+                   "n_iter_no_change": 25, "update": "single"},
     "trees": {"n_rules": 1000, "max_literals": 64, "learning_rate": 0.1, "early_stopping": True, "max_bins": 128,
-              "n_iter_no_change": 25},
+              "n_iter_no_change": 25, "update": "corrective"},
     "given": {"n_rules": 100, "max_literals": 1, "learning_rate": 1.0, "early_stopping": False, "max_bins": 64,
-              "n_iter_no_change": 10},
+              "n_iter_no_change": 10, "update": "corrective"},
 }  # fmt: skip
 
 _TREE_SMOOTHING = 4.0
@@ -38,7 +41,7 @@ CONSTRAINTS: dict[str, Constraint] = {
     "learner": one_of(*LEARNERS),
     "n_rules": NONE | integer(0),
     "max_literals": NONE | integer(1),
-    "update": one_of(*UPDATES),
+    "update": NONE | one_of(*UPDATES),
     "search": one_of(*SEARCHES),
     "beam": integer(2),
     "criterion": one_of("edge", "exact"),
@@ -63,7 +66,8 @@ CONSTRAINTS: dict[str, Constraint] = {
 def setting(estimator: Any, name: str) -> Any:
     """A parameter, None replaced by what it means for the learner."""
     value = getattr(estimator, name)
-    return _BY_LEARNER[estimator.learner][name] if value is None else value
+    many = estimator.learner == "rules" and estimator.n_rules is None
+    return _BY_LEARNER["many rules" if many else estimator.learner][name] if value is None else value
 
 
 def n_threads(estimator: Any) -> int:
@@ -77,10 +81,11 @@ def check_combination(estimator: Any) -> None:
         raise ValueError(f"blocks are columns of X and need learner='given'; got learner={estimator.learner!r}.")
     bag: list[Loss] = surrogates(estimator.loss)
     by_round = len(bag) > 1 and estimator.tuning in ("F", "E")
-    if by_round and (estimator.update != "single" or estimator.learner == "trees"):
+    update = setting(estimator, "update")
+    if by_round and (update != "single" or estimator.learner == "trees"):
         raise ValueError(
             f"tuning={estimator.tuning!r} changes the loss from round to round and needs update='single' and rules or "
-            f"given columns; got update={estimator.update!r}, learner={estimator.learner!r}. "
+            f"given columns; got update={update!r}, learner={estimator.learner!r}. "
             "Use tuning='cv' or 'F*' to choose one loss for the whole fit."
         )
 
@@ -90,7 +95,7 @@ def plan_of(estimator: Any, total: float, prefer: str | None) -> Plan:
     auto = min(_MOST_SMOOTHING, total / 10)
     return Plan(
         n_rounds=int(setting(estimator, "n_rules")),
-        update=estimator.update,
+        update=setting(estimator, "update"),
         fit_intercept=estimator.fit_intercept,
         learning_rate=float(setting(estimator, "learning_rate")),
         smoothing=auto if estimator.smoothing == "auto" else float(estimator.smoothing),

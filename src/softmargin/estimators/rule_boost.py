@@ -17,8 +17,8 @@ from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.constraints import Constraint
 from softmargin.estimators._base.frames import check_frame
 from softmargin.estimators._base.training_set import TrainingSet
-from softmargin.estimators._rule_fitting import FittedRules, LabelledRows, fit_given, fit_rules, hold_out
-from softmargin.estimators._rule_parameters import CONSTRAINTS, check_combination, plan_of, setting
+from softmargin.estimators._rule_fitting import FittedRules, LabelledRows, fit_hypotheses
+from softmargin.estimators._rule_parameters import CONSTRAINTS, check_combination, plan_of
 from softmargin.estimators._rule_reading import RuleReader
 from softmargin.estimators._surrogates import choose_loss, surrogates
 from softmargin.estimators._tree_fitting import FittedTrees, fit_trees
@@ -48,14 +48,16 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         takes the column of largest edge. For ``learner="given"``.
     n_rules : int or None, default=None
         Rounds of boosting; the model has at most that many rules (a rule found again adds to its coefficient). None is
-        100, for trees 1000 (early stopping decides).
+        as many as serve rows held out best, at most 300, for trees 1000; 100 for given columns. A number asks for a
+        short list: its rules are fewer, of two literals, and fully corrected.
     max_literals : int or None, default=None
         Literals per rule: ``x <= t``, ``x > t``, ``x == v``, ``x != v``, ``x is missing``. Every other literal is false
-        on a missing value; a category not seen in training fails ``==`` and passes ``!=``. None is 2. For trees it is
-        the depth, and None leaves that to ``max_leaves``.
-    update : {"corrective", "single", "cyclic"}, default="corrective"
+        on a missing value; a category not seen in training fails ``==`` and passes ``!=``. None is 3, and 2 where
+        ``n_rules`` is given. For trees it is the depth, and None leaves that to ``max_leaves``.
+    update : {"corrective", "single", "cyclic"} or None, default=None
         Refit all coefficients after each rule; only the new one (classical boosting); or the new one with a cycle over
-        all rules every ``recur`` rounds and a refit at the end.
+        all rules every ``recur`` rounds and a refit at the end. None is "single", and "corrective" where ``n_rules`` is
+        given.
     search : {"beam", "exact", "exhaustive"}, default="beam"
         Greedy growth of the ``beam`` best partial rules; the provably best rule by branch and bound; the same by joint
         histograms of all pairs of features.
@@ -74,7 +76,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     fit_intercept : bool, default=True
         Include the empty rule.
     learning_rate : float or None, default=None
-        Multiplies every step; below 1 the last refit is left out. None is 1, for trees 0.1.
+        Multiplies every step; below 1 the last refit is left out. None is 0.2, 1 where ``n_rules`` is given, and 0.1
+        for trees.
     smoothing : float or "auto", default="auto"
         Weight of two pseudo-examples per rule, one right and one wrong: the prior on coefficients, like a ridge, and
         finite even where rules separate the classes. ``"auto"`` is a tenth of the total sample weight, at most 30 (4
@@ -86,13 +89,13 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         How one of several losses is chosen: cross-validated Brier score; least training error of full fits; least
         training error or largest edge round by round (``update="single"`` only). Losses are brought to a common slope.
     early_stopping : bool or None, default=None
-        Stop when the loss on a held-out part has not improved for ``n_iter_no_change`` rounds, and return to the best;
-        trees are then grown again on all rows, as many. None is False, for trees True from 100 rows on (100 trees where
-        there are fewer).
+        Stop when the loss on a held-out part has not improved for ``n_iter_no_change`` rounds, then run as many rounds
+        as were best on all rows. None is True for trees (from 100 rows on, else 100 trees) and for rules whose number
+        is not given (three folds below 1000 rows; 50 rounds below 50 rows), and False otherwise.
     validation_fraction : float, default=0.1
         Size of the held-out part.
     n_iter_no_change : int or None, default=None
-        Patience in rounds. None is 10, for trees 25.
+        Patience in rounds. None is 25, and 10 where ``n_rules`` is given or columns are.
     min_edge : float, default=1e-6
         Stop when no rule has a larger normalised edge; 0 disables.
     recur : int, default=10
@@ -131,7 +134,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     tuning_scores_ : dict or None
         The score of each loss where one was chosen for the whole fit.
     held_out_risk_ : ndarray or None
-        Mean loss on the held-out part after each round (trees).
+        Mean loss on rows held out after each round, where there were some.
     solution_ : Solution
         Smoothed risk after each round and the largest edge left (``gap``).
 
@@ -156,7 +159,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         blocks: Any = None,
         n_rules: int | None = None,
         max_literals: int | None = None,
-        update: str = "corrective",
+        update: str | None = None,
         search: str = "beam",
         beam: int = 4,
         criterion: str = "edge",
@@ -269,12 +272,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         if self.learner == "trees":
             self._store_trees(fit_trees(self, rows, data, bag[0]))
             return
-        held = None
-        if setting(self, "early_stopping"):
-            train, test = hold_out(self, data)
-            rows, held = rows.take(train), rows.take(test)
-        fit = fit_given if self.learner == "given" else fit_rules
-        fitted = fit(self, rows, held, bag, plan_of(self, float(rows.weight.sum()), prefer))
+        fitted = fit_hypotheses(self, rows, data, bag, plan_of(self, float(rows.weight.sum()), prefer))
         self._store(fitted)
         if self.l1 > 0 and self.rule_list_:
             self._prune(rows)
@@ -283,6 +281,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
 
     def _store(self, fitted: FittedRules) -> None:
         model, self._score = fitted.model, fitted.score
+        self.held_out_risk_ = fitted.held_out
         self._stages, self._rounds = model.stages, model.rounds
         self.intercept_, self.coef_ = self._score.intercept.copy(), self._score.coef.copy()
         self.rule_list_ = fitted.rules if fitted.rules is not None else []
