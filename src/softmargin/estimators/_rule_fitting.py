@@ -33,7 +33,7 @@ from softmargin.solvers.rules import (
 __all__ = ["FittedRules", "LabelledRows", "fit_hypotheses", "hold_out"]
 
 _FOLDS, _FOLDED = 3, 1000  # from so many rows on one part held out can tell two numbers of rounds apart
-_FEW_ROWS, _FEW_ROUNDS = 50, 50  # of fewer rows not even folds can
+_FEW_ROWS, _FEW_ROUNDS = 100, 50  # of fewer rows not even folds can
 
 
 @dataclass(frozen=True)
