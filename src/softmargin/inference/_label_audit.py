@@ -13,11 +13,13 @@ from sklearn.utils import _safe_indexing
 from softmargin.inference._annotators import Consensus
 from softmargin.inference._leaks import find_leaks
 from softmargin.inference._noise_model import Estimate, NoiseModel
+from softmargin.losses import ByClass, Copas
 from softmargin.probability import weight_parameters
 
 __all__ = ["AuditedRows", "LabelAudit", "NoiseMatrix"]
 
 _KEEP, _DROP, _RELABEL = "keep", "drop", "relabel"
+_MOST_WRONG = 0.49  # a likelihood needs labels that are right more often than not
 
 
 class NoiseMatrix(NamedTuple):
@@ -186,6 +188,17 @@ class LabelAudit:
                 raise
             given = {}
         return clone(judge).fit(X, y, **given)
+
+    def corrected_loss(self) -> ByClass:
+        """The likelihood of labels that go wrong as the noise matrix says, for ``MarginClassifier(loss=...)``.
+
+        A machine that is fitted with it to the labels as they are has scores and probabilities of the true classes:
+        noise that falls on one class only moves no boundary. For two classes.
+        """
+        if len(self.classes) != 2:
+            raise ValueError(f"corrected_loss is for two classes; these labels have {len(self.classes)}: use refit.")
+        (_, lost), (found, _) = np.minimum(self.noise.transition, _MOST_WRONG)
+        return ByClass((Copas(float(found), float(lost)), Copas(float(lost), float(found))))
 
     def plot(self, ax: Any = None) -> Any:
         """Trust of the rows of each class, with the number of errors estimated."""

@@ -5,7 +5,10 @@ first: ``of_classes(codes)`` and ``of_rows(rows)`` give the loss of some rows in
 other. All of them must be bounded by one convex loss, so that a bound of the whole is a weighted, tilted fit as ever.
 
 *By class.* Noise that depends on the class (labels ``+1`` wrong with probability ``a``, ``-1`` with ``b``) moves the
-boundary of every loss that treats both alike. A loss for each class, ``phi_y(y f)``, believes one of them less.
+boundary of every loss that treats both alike. A loss for each class, ``phi_y(y f)``, believes one of them less. With
+known rates it is a likelihood, ``ByClass((Copas(g, h), Copas(h, g)))``: members of the second class carry the label of
+the first with probability ``g``, those of the first the label of the second with ``h``; scores are then log odds of the
+true classes.
 
 *By row.* Pregibon (1982) tapers the deviance ``d`` of a row by ``h rho(d / h)`` with a factor ``h(x)`` that is small
 where ``x`` has leverage. For the cap ``rho(v) = min(v, t)`` that is ``min(d, h t)``: a cap of its own for each row.
@@ -22,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softmargin.losses._base import Array, Kink, Loss, Majorizer, NoLink, floating, require
 from softmargin.losses._convex import Logistic
+from softmargin.losses._likelihood import Copas
 
 __all__ = ["ByClass", "CappedByRow"]
 
@@ -113,6 +117,15 @@ class ByClass(Loss):
             out[rows] = getattr(loss, what)(u[rows])
         return out
 
+    @property
+    def _is_likelihood(self) -> bool:
+        """Whether it is that of wrong labels of both classes: its score is the log odds of the true ones."""
+        if len(self.losses) != 2:
+            return False
+        one, other = self.losses
+        copas = isinstance(one, Copas) and isinstance(other, Copas)
+        return copas and (one.flip_rate, one.lost) == (other.lost, other.flip_rate)
+
     def _rows(self, u: Array) -> list[tuple[NDArray[np.bool_], Loss]]:
         if self.codes is None or u.shape[:1] != self.codes.shape:
             bound = "no rows" if self.codes is None else f"{len(self.codes)} rows"
@@ -123,6 +136,8 @@ class ByClass(Loss):
         return f"ByClass({', '.join(map(repr, self.losses))})"
 
     def _log_odds(self, f: Array) -> Array:
+        if self._is_likelihood:
+            return f
         raise NoLink(
             f"{self!r} costs the two classes differently, so its minimiser at p = 1/2 is not zero and its score no "
             "function of the probability alone. Use ScoreCalibrator on the scores."

@@ -3,12 +3,15 @@
 ``Pregibon`` slows the growth of large deviances: ``rho(l)`` with ``rho(v) = v`` up to ``H`` and ``2 sqrt(H v) - H``
 beyond. As ``rho`` is concave, logistic regression with weights ``rho'(l) = min(1, sqrt(H / l))`` majorises it.
 
-``Copas`` is the likelihood of labels flipped with probability ``g``: with ``a = log((1 - g) / g)``,
+``Copas`` is the likelihood of labels that go wrong: a label is found on members of the other class with probability
+``g`` (``flip_rate``) and missing on members of its own with probability ``h`` (``lost_rate``, the same unless given).
+With ``a = log((1 - h) / g)``,
 
-    L(u) = l(u) - l(u + a) - log(1 - g),
+    L(u) = -log(g + (1 - g - h) expit(u)) = l(u) - l(u + a) - log(1 - h),
 
 a difference of two logistic losses, majorised by the first and the tangent of the second. ``probability`` speaks of the
-*true* label, ``expit(f)``; the observed one is ``g + (1 - 2g) expit(f)`` (method ``observed``).
+*true* label, ``expit(f)``; the observed one is ``g + (1 - g - h) expit(f)`` (method ``observed``). Where the classes
+differ, ``ByClass((Copas(g, h), Copas(h, g)))`` is the likelihood of both.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from softmargin.losses._base import Array, Loss, Majorizer, elementwise, floating, require
+from softmargin.losses._base import Array, Loss, Majorizer, NoLink, elementwise, floating, require
 from softmargin.losses._convex import Logistic
 from softmargin.losses._exponentials import logistic_parts, logistic_slope, softplus
 from softmargin.losses._invert import solve_increasing
@@ -103,6 +106,9 @@ class Copas(Loss):
     ----------
     flip_rate : float, default=0.05
         The probability (gamma) of a flipped label, in [0, 1/2); 0 is the logistic loss.
+    lost_rate : float, optional
+        The probability that a member of this class carries the other label, in [0, 1/2), where that differs from
+        ``flip_rate``, which is then the probability that a member of the other class carries this one.
 
     Examples
     --------
@@ -113,12 +119,19 @@ class Copas(Loss):
     """
 
     flip_rate: float = 0.05
+    lost_rate: float | None = None
 
     name = "copas"
     family = "likelihood"
 
     def __post_init__(self) -> None:
         require(0 <= self.flip_rate < 0.5, "flip_rate", self.flip_rate, "in [0, 1/2)")
+        require(0 <= self.lost < 0.5, "lost_rate", self.lost_rate, "in [0, 1/2)")
+
+    @property
+    def lost(self) -> float:
+        """The probability that a member of this class carries the other label."""
+        return self.flip_rate if self.lost_rate is None else self.lost_rate
 
     @property
     def convex(self) -> bool:  # type: ignore[override]
@@ -130,15 +143,15 @@ class Copas(Loss):
 
     @property
     def floor(self) -> float:
-        return -math.log1p(-self.flip_rate)
+        return -math.log1p(-self.lost)
 
     @property
     def _shift(self) -> float:
-        return math.log1p(-self.flip_rate) - math.log(self.flip_rate) if self.flip_rate else math.inf
+        return math.log1p(-self.lost) - math.log(self.flip_rate) if self.flip_rate else math.inf
 
     def observed(self, p: ArrayLike) -> Any:
         """P(observed label = +1) when the true label is +1 with probability ``p``."""
-        return elementwise(lambda a: self.flip_rate + (1 - 2 * self.flip_rate) * a, p)
+        return elementwise(lambda a: self.flip_rate + (1 - self.flip_rate - self.lost) * a, p)
 
     def probability(self, f: ArrayLike, weight: float = 0.5) -> Any:
         """P(true label = +1) at score ``f``; class weights act on the observed labels."""
@@ -164,12 +177,12 @@ class Copas(Loss):
         return Majorizer(Logistic(), np.ones_like(u), tilt, np.asarray(constant))
 
     def _true(self, observed: Array) -> Array:
-        return np.clip((observed - self.flip_rate) / (1 - 2 * self.flip_rate), 0, 1)
+        return np.clip((observed - self.flip_rate) / (1 - self.flip_rate - self.lost), 0, 1)
 
     def _value(self, u: Array) -> Array:
         if self.flip_rate == 0:
-            return softplus(-u)
-        # l(u) - l(u + a) = log((1 + e^-u) / (1 + e^-u g/(1-g))): written so that neither side cancels.
+            return softplus(-u) + self.floor
+        # l(u) - l(u + a) = log((1 + e^-u) / (1 + e^-u g/(1-h))): written so that neither side cancels.
         a = self._shift
         right = np.log1p(np.exp(-np.maximum(u, 0))) - np.log1p(np.exp(-np.maximum(u, 0) - a))
         left = a + np.log1p(np.exp(np.minimum(u, 0))) - np.log1p(np.exp(np.minimum(u, 0) + a))
@@ -184,6 +197,11 @@ class Copas(Loss):
         return expit(u) * expit(-u) - expit(u + a) * expit(-u - a)
 
     def _log_odds(self, f: Array) -> Array:
+        if self.lost != self.flip_rate:
+            raise NoLink(
+                f"{self!r} is the likelihood of one class's labels: its score speaks of both only beside the other "
+                "class's, ByClass((Copas(g, h), Copas(h, g)))."
+            )
         return f
 
     def _score(self, p: Array) -> Array:
