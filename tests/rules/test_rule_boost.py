@@ -217,6 +217,9 @@ def test_rows_held_out_decide_how_many_rules_where_nobody_says():
     ).fit(X, y)
     np.testing.assert_allclose(again.decision_function(X), model.decision_function(X))
     assert again.held_out_risk_ is None
+    nothing = RuleBoostClassifier().fit(np.zeros((120, 2)), y)
+    assert nothing.n_iter_ == 0
+    np.testing.assert_allclose(nothing.predict_proba(np.zeros((1, 2)))[0, 1], np.mean(y == nothing.classes_[1]))
 
 
 def test_a_short_list_that_was_asked_for_is_fully_corrected():

@@ -56,7 +56,7 @@ class FittedRules:
     model: BoostedModel
     score: RuleScore | ColumnScore
     rules: list[Rule] | None
-    held_out: np.ndarray | None = None  # mean loss after each round
+    held_out: tuple[float, ...] = ()  # loss on rows held out after each round
 
 
 def fit_hypotheses(estimator: Any, rows: LabelledRows, data: TrainingSet, bag: list[Loss], plan: Plan) -> FittedRules:
@@ -69,27 +69,33 @@ def fit_hypotheses(estimator: Any, rows: LabelledRows, data: TrainingSet, bag: l
     curves, weight = [], 0.0
     for train, test in _parts(estimator, data):
         held = rows.take(test)
-        curves.append(fit(estimator, rows.take(train), held, bag, plan).held_out)
+        curves.append(fit(estimator, rows.take(train), held, bag, plan).held_out or (0.0,))  # no rule has an edge
         weight += float(held.weight.sum())
     longest = max(len(curve) for curve in curves)
     held_out = np.sum([np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves], axis=0) / weight
     fitted = fit(estimator, rows, None, bag, replace(plan, n_rounds=int(np.argmin(held_out))))
-    return replace(fitted, held_out=held_out)
+    return replace(fitted, held_out=tuple(held_out.tolist()))
 
 
 def _parts(estimator: Any, data: TrainingSet) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows to fit on and to keep apart: folds of few rows, one part of many or where early stopping is asked for."""
     if estimator.early_stopping is not None or len(data.codes) >= _FOLDED:
         return [hold_out(estimator, data)]
-    seed = check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)
-    folds = StratifiedKFold(min(_FOLDS, int(np.bincount(data.codes).min())), shuffle=True, random_state=seed)
+    folds = StratifiedKFold(
+        min(_FOLDS, int(np.bincount(data.codes).min())), shuffle=True, random_state=_seed(estimator)
+    )
     return list(folds.split(data.codes, data.codes))
+
+
+def _seed(estimator: Any) -> int:
+    """Of the rows held out: without a seed of one's own two fits still hold out the same."""
+    state = check_random_state(0 if estimator.random_state is None else estimator.random_state)
+    return int(state.randint(np.iinfo(np.int32).max))
 
 
 def hold_out(estimator: Any, data: TrainingSet) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers to fit on and to keep apart, stratified by class."""
-    seed = check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)
-    splitter = StratifiedShuffleSplit(1, test_size=estimator.validation_fraction, random_state=seed)
+    splitter = StratifiedShuffleSplit(1, test_size=estimator.validation_fraction, random_state=_seed(estimator))
     try:
         return next(splitter.split(np.zeros(len(data.codes)), data.codes))
     except ValueError as error:
@@ -124,7 +130,7 @@ def _fit_rules(
     model = boost(RuleLearner(search), bag, rows.y, rows.weight, plan, watch)
     rules = [in_words(one) for one in model.hypotheses]
     intercept, coef = model.stages[-1]
-    losses = None if watch is None else np.array(watch.losses)
+    losses = () if watch is None else tuple(watch.losses)
     return FittedRules(model, RuleScore(tuple(rules), coef, intercept), rules, losses)
 
 
@@ -143,7 +149,7 @@ def _fit_given(
     wide = np.zeros((len(coef), matrix.shape[1]))
     for t, one in enumerate(model.hypotheses):
         wide[:, one.content] = coef[:, t]
-    losses = None if watch is None else np.array(watch.losses)
+    losses = () if watch is None else tuple(watch.losses)
     return FittedRules(model, ColumnScore(wide, intercept), None, losses)
 
 

@@ -105,7 +105,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     tol : float, default=1e-10
         Largest edge on the rules held at the end, and the residual of every leveraging step.
     random_state : int, RandomState or None, default=None
-        Chooses the held-out rows and the folds.
+        Chooses the held-out rows and the folds; None is the same as 0, so two fits give one answer.
     n_jobs : int or None, default=None
         Threads: None is one (unless a ``joblib.parallel_config`` says more), -1 one per core. Results do not depend
         on it.
@@ -281,7 +281,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
 
     def _store(self, fitted: FittedRules) -> None:
         model, self._score = fitted.model, fitted.score
-        self.held_out_risk_ = fitted.held_out
+        self.held_out_risk_ = np.array(fitted.held_out) if fitted.held_out else None
         self._stages, self._rounds = model.stages, model.rounds
         self.intercept_, self.coef_ = self._score.intercept.copy(), self._score.coef.copy()
         self.rule_list_ = fitted.rules if fitted.rules is not None else []

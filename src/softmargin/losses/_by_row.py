@@ -123,8 +123,9 @@ class ByClass(Loss):
         if len(self.losses) != 2:
             return False
         one, other = self.losses
-        copas = isinstance(one, Copas) and isinstance(other, Copas)
-        return copas and (one.flip_rate, one.lost) == (other.lost, other.flip_rate)
+        if not (isinstance(one, Copas) and isinstance(other, Copas)):
+            return False
+        return (one.flip_rate, one.lost) == (other.lost, other.flip_rate)
 
     def _rows(self, u: Array) -> list[tuple[NDArray[np.bool_], Loss]]:
         if self.codes is None or u.shape[:1] != self.codes.shape:
