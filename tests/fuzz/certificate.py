@@ -123,8 +123,10 @@ def feature_rows(model: Any, own: dict[str, Any], data: Data) -> Features | None
     X = data.dense[rows]
     if own.get("kernel") is None:
         return X, weight, rows, lambda j: np.asarray(model.coef_, dtype=float)[j]
+    if own.get("positive", False) or own.get("l1_ratio", 0.0) != 0.0:
+        return None  # bounds and costs of each kernel coefficient are none of the coefficients on these features
     K = gram(model, X)
-    if K is None or own.get("l1_ratio", 0.0) != 0.0 or np.abs(K).max() > HUGE:
+    if K is None or np.abs(K).max() > HUGE:
         return None
     Z = spectral(K)
     return Z, weight, rows, lambda j: _kernel_coefficients(model, j, Z, rows)

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from .containers import messy_csr
 from .data import Data, Rng
 from .faults import Fault, Refusal, judged
-from .oracles import near, scores_of
+from .oracles import near, scores_of, solutions_of
 
 __all__ = ["RELATIONS", "fit_plain"]
 
@@ -48,6 +48,8 @@ def _pair(
         raise Fault(f"{kind}: one refused", str(results[refused.index(True)]))
     if refused[0]:
         raise results[0]
+    if any(solution.status == "unbounded" for result in results for solution in solutions_of(result)):
+        raise Refusal("the objective has no minimum, which the fit says")
     near(scores_of(results[0], X), sign * scores_of(results[1], X), tolerance, kind)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 
 from softmargin import CompositeLeastSquaresClassifier, TruncatedSoftmaxClassifier, TunedClassifier
 from softmargin.penalties import MCP, SCAD
@@ -99,3 +100,23 @@ def test_two_classes_and_sparse_rows_and_an_offset():
     np.testing.assert_allclose(thin.decision_function(sparse.csr_array(X)), dense.decision_function(X), atol=1e-4)
     shifted = CompositeLeastSquaresClassifier(C=0.1, l1_ratio=0.8).fit(X + 100, y)
     np.testing.assert_allclose(shifted.decision_function(X + 100), dense.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("group", [True, False])
+@pytest.mark.parametrize("penalty", [None, "scad", "mcp"])
+def test_the_tolerance_asked_for_is_the_tolerance_reached(penalty, group):
+    model = TruncatedSoftmaxClassifier(C=0.5, l1_ratio=0.8, penalty=penalty, group=group).fit(X, CODES)
+    assert model.solution_.converged
+    assert model.solution_.gap <= model.tol == 1e-10
+
+
+def test_a_concave_cost_without_a_ridge_says_when_there_is_no_minimum():
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 3
+    apart = np.eye(3)[y] + 0.05 * rng.standard_normal((30, 3))  # separated far out on the flat part
+    with pytest.warns(ConvergenceWarning, match="no minimum"):
+        model = TruncatedSoftmaxClassifier(level=np.inf, C=100.0, penalty=SCAD(l1_ratio=1.0), max_iter=100_000)
+        model.fit(apart, y)
+    assert model.solution_.status == "unbounded"
+    assert not model.solution_.converged
+    assert np.isfinite(model.coef_).all()

@@ -62,6 +62,9 @@ class WeightFamily:
         return found.probability - 0.5 + step * plain / (1 + np.abs(plain))
 
 
+_SHARE = 20  # of the work allowed to a machine, for those that follow one that did not converge
+
+
 @dataclass(frozen=True)
 class WeightGrid:
     """The m of a grid of weights and how its machines are fitted; ``seed`` draws the further starts of "psi"."""
@@ -118,6 +121,8 @@ class GridFamily(WeightFamily):
             if neighbour is not None:  # multipliers keep their place between the bounds
                 u = last[neighbour] * (cost / self._costs(y, weights, neighbour))
             found, coef = self._family.solve(BoxQP(y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0)), u)
+            if not found.converged:  # nor will the family: no full price for every machine of it
+                self._family.max_iter = max(1, self._plan.max_iter // _SHARE)
             last = {j: found.u} | {k: last[k] for k in (self._half,) if k in last}
             yield j, found, coef, found.primal
 

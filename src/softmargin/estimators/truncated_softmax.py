@@ -19,8 +19,6 @@ from softmargin.solvers import Solution, solve
 
 __all__ = ["TruncatedSoftmaxClassifier"]
 
-_SELECTED = 1e-6  # the residual to which penalties that select are solved
-
 
 class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
     """Multinomial logistic regression with the loss of every row capped, for noisy labels.
@@ -42,8 +40,8 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
     group : bool, default=True
         Whether a feature's coefficients for all classes cost their common length, or each its size.
     tol : float, default=1e-10
-        Largest entry of the gradient, relative to that at zero coefficients, at which to stop; at least 1e-6 where
-        features are selected.
+        Largest entry of the gradient, relative to that at zero coefficients, at which to stop; of the proximal
+        residual where features are selected.
     max_iter : int, default=200
         Largest number of Newton steps of each fit, and of fits.
 
@@ -131,16 +129,15 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
 
     def _stationary_points(self, problem: MulticlassProblem) -> Iterator[Solution]:
         """Where the search ends from the fit to all rows, and from plain fits to random halves of them."""
-        tol = self.tol if problem.penalty is None else max(self.tol, _SELECTED)
-        yield solve(problem, tol=tol, max_iter=self.max_iter)
+        yield solve(problem, tol=self.tol, max_iter=self.max_iter)
         random, codes = check_random_state(self.random_state), problem.codes
         plain = replace(problem, loss=self._multiclass_loss().base)
         for _ in range(self.n_init - 1):
             half = random.random_sample(len(codes)) < 0.5
             missing = np.bincount(codes[half], minlength=problem.n_classes) == 0
             weights = np.where(half | missing[codes], problem.weights, 0.0)
-            start = solve(replace(plain, weights=weights), tol=tol, max_iter=self.max_iter)
-            yield solve(problem, start, tol=tol, max_iter=self.max_iter)
+            start = solve(replace(plain, weights=weights), tol=self.tol, max_iter=self.max_iter)
+            yield solve(problem, start, tol=self.tol, max_iter=self.max_iter)
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores, axis=1)

@@ -6,7 +6,8 @@ With ``H`` a bound on the curvature of ``L`` and ``s`` the largest singular valu
 step of length ``1 / (H s^2)`` followed by the proximal map of ``Omega`` lowers the objective. Both maps keep the sum at
 zero: soft thresholding with the multiplier of the constraint (its root lies between two of ``2k`` breakpoints), or
 shrinking whole rows. Steps are accelerated and restarted where the objective rises (FISTA). Features enter in sets:
-those at zero that violate optimality, until none does.
+those at zero that violate optimality, until none does. Once the proximal steps have settled which coefficients are in
+use, Newton's method on those finishes (:mod:`.selection_newton`).
 
 Certificate: the proximal residual ``|theta - prox(theta - gradient)|`` over all features, in units of the largest
 gradient at zero coefficients. It vanishes at the minimum only. Concave curves are bounded by weighted elastic nets, one
@@ -27,15 +28,18 @@ from softmargin.penalties import ClassPenalty
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.multiclass.design import Design
+from softmargin.solvers.multiclass.selection_newton import LARGEST_SYSTEM, newton_on_support
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 
 __all__ = ["selects", "solve_selection", "zero_sum_threshold"]
 
 Array = NDArray[np.floating[Any]]
 
-_ROUNDS = 50
-_GAINED = 1e-2  # of the tolerance: a round of a concave curve that gains less is the last
+_ROUNDS = 200
 _STEPS = 20  # proximal steps that count as one
+_MOST_STEPS = 20_000  # proximal steps of a convex problem beyond which no digits come that Newton's steps do not bring
+_FIRST_AIM = 1e-3  # residual at which Newton's steps are tried first; a tenth of it each time they did not help
+_FAR, _FARTHER = 1e4, 1e8  # along a ray, in units of its own length
 _SMALL = 200  # columns up to which a dense singular value costs nothing
 _SAFETY = 1.01  # an iterative singular value is a lower bound
 
@@ -92,6 +96,10 @@ class _Fit:
         self.problem, self.Z, self.penalty, self.loss = problem, design.Z, penalty, problem.loss
         self.free = problem.intercept == "free"
         self.loss_bound = float(self.loss.curvature_bound)  # type: ignore[attr-defined]
+        k = problem.n_classes
+        slope = self.slopes(np.zeros((len(problem.codes), k)))
+        gradient = np.asarray(self.Z.T @ slope)
+        self.scale = max(float(np.abs(gradient).max(initial=0.0)), float(np.abs(slope.sum(axis=0)).max()), 1e-300)
 
     def scores(self, coef: Array, b: Array, members: Any) -> Array:
         return np.asarray(self.Z[:, members] @ coef) + b
@@ -105,6 +113,31 @@ class _Fit:
         penalty = self.penalty
         part = penalty if penalty.factors is None else replace(penalty, factors=penalty.factors[members])
         return float(self.problem.weights @ self.loss.value(F, self.problem.codes)) + part.value(coef)
+
+    def costs(self, members: Any, shape: tuple[int, ...]) -> Array:
+        """The l1 cost of each coefficient, or row, of some features."""
+        l1 = self.penalty.penalty.l1_ratio
+        return np.full((shape[0], 1), l1) if self.penalty.factors is None else _costs(self.penalty, members)
+
+    def is_unbounded(self, coef: Array, b: Array) -> bool:
+        """Whether coefficients that cost nothing still lower the losses however far they grow."""
+        if self.penalty.ridge > 0 or self.penalty.factors is None:
+            return False
+        free = np.where(np.broadcast_to(self.penalty.factors, coef.shape) == 0, coef, 0.0)
+        if not free.any():
+            return False
+        F = self.scores(coef, b, slice(None))
+        away = self.scores(free, b if self.free else 0 * b, slice(None))
+        here, far, farther = (self.losses(F + t * away) for t in (0.0, _FAR, _FARTHER))
+        return here > far >= farther
+
+    def losses(self, F: Array) -> float:
+        return float(self.problem.weights @ self.loss.value(F, self.problem.codes))
+
+    def residual(self, coef: Array, b: Array) -> float:
+        """The certificate."""
+        each, edge = self.residuals(coef, b)
+        return max(float(each.max(initial=0.0)), edge) / self.scale
 
     def residuals(self, coef: Array, b: Array) -> tuple[Array, float]:
         """How far each feature, and the intercept, is from optimal."""
@@ -157,51 +190,59 @@ class _Fit:
 
 def _solve_convex(fit: _Fit, coef: Array, b: Array, tol: float, max_iter: int) -> tuple[Array, Array, float, int]:
     """The minimiser of a convex selection problem, its residual and the steps taken."""
-    zero, k = np.zeros_like(coef), coef.shape[1]
-    start = np.zeros(k)
-    slope = fit.slopes(fit.scores(zero, start, slice(None)))
-    gradient = np.asarray(fit.Z.T @ slope)
-    scale = max(float(np.abs(gradient).max(initial=0.0)), float(np.abs(slope.sum(axis=0)).max()), 1e-300)
     members = np.flatnonzero(coef.any(axis=1))
-    done = 0
+    done, aim = 0, max(_FIRST_AIM, tol)
+    most = min(max_iter, _MOST_STEPS)
     while True:
-        part, b, steps = fit.descend(coef[members], b, members, 0.3 * tol * scale, max_iter - done)
+        small = (len(members) + 1) * coef.shape[1] <= LARGEST_SYSTEM
+        goal = 0.3 * fit.scale * (aim if small else tol)
+        part, b, steps = fit.descend(coef[members], b, members, goal, most - done)
         coef = np.zeros_like(coef)
         coef[members] = part
         done += steps
+        if small:
+            used = np.flatnonzero(coef.any(axis=1))
+            coef[used], b = newton_on_support(fit, coef[used], b, used, 0.1 * tol * fit.scale)
         each, edge = fit.residuals(coef, b)
-        residual = max(float(each.max(initial=0.0)), edge) / scale
-        wanting = np.setdiff1d(np.flatnonzero(each > tol * scale), members)
-        if residual <= tol or done >= max_iter or (not len(wanting) and steps == 0):
+        residual = max(float(each.max(initial=0.0)), edge) / fit.scale
+        wanting = np.setdiff1d(np.flatnonzero(each > tol * fit.scale), members)
+        stuck = not len(wanting) and (aim <= tol or not small) and steps == 0
+        if residual <= tol or done >= most or stuck or fit.is_unbounded(coef, b):
             return coef, b, residual, done
         # the worst first: as many again as are in use, and at least ten
         worst = wanting[np.argsort(-each[wanting])][: max(10, len(members))]
         members = np.union1d(members, worst)
+        aim = aim if len(wanting) else max(0.1 * aim, tol)
 
 
 class _Rounds:
-    """Concave curves: the elastic net that touches at the last coefficients."""
+    """Concave curves: the elastic net that touches at the last coefficients.
 
-    def __init__(self, fit: _Fit, concave: ClassPenalty, coef: Array, b: Array, how: tuple[float, int]) -> None:
+    The residual is that of the elastic net that touches at the new ones: it vanishes where the concave problem is
+    stationary.
+    """
+
+    def __init__(self, fit: _Fit, concave: ClassPenalty, at: tuple[Array, Array], how: tuple[float, int]) -> None:
         self.fit, self.concave, self.how = fit, concave, how
-        self.at = self.last = (coef, b, np.inf, 0)
-        self.value = np.inf
+        self.at = self.last = (*at, np.inf)
+        self.value, self.steps, self.unbounded = np.inf, 0, False
 
     def objective(self) -> float:
         return self.value
 
     def next_round(self) -> bool | None:
-        if self.at[3] >= self.how[1]:
+        tol, most = self.how
+        if self.steps >= most or self.unbounded:
             return None
-        penalty, (coef, b, _, n_iter) = self.concave.linearize(self.at[0]), self.at
-        self.fit.penalty = penalty
-        self.last, before = self.at, self.value
-        coef, b, gap, steps = _solve_convex(self.fit, coef, b, *self.how)
-        self.at = (coef, b, gap, n_iter + steps)
-        F = self.fit.scores(coef, b, slice(None))
-        self.value = float(self.fit.problem.weights @ self.fit.loss.value(F, self.fit.problem.codes))
-        self.value += self.concave.value(coef)
-        return before - self.value <= _GAINED * self.how[0] * abs(self.value)
+        self.last = self.at
+        self.fit.penalty = self.concave.linearize(self.at[0])
+        coef, b, _, steps = _solve_convex(self.fit, *self.at[:2], tol, most - self.steps)
+        self.steps += steps
+        self.unbounded = self.fit.is_unbounded(coef, b)
+        self.fit.penalty = self.concave.linearize(coef)
+        self.at = (coef, b, self.fit.residual(coef, b))
+        self.value = self.fit.losses(self.fit.scores(coef, b, slice(None))) + self.concave.value(coef)
+        return self.at[2] <= tol
 
     def undo(self) -> None:
         self.at = self.last
@@ -221,13 +262,16 @@ def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: flo
     fit = _Fit(problem, design, penalty if penalty.convex else penalty.pilot)
     coef, b, gap, n_iter = _solve_convex(fit, coef, b, tol, max_iter)
     history: list[float] = []
+    status = "ok"
     if not penalty.convex:
-        rounds = _Rounds(fit, penalty, coef, b, (tol, max_iter))
-        _, settled = majorize_minimise(rounds, history, _ROUNDS)
-        coef, b, gap, more = rounds.at
-        n_iter, gap = n_iter + more, gap if settled else max(gap, 1.0)
-    F = fit.scores(coef, b, slice(None))
-    objective = float(problem.weights @ problem.loss.value(F, problem.codes)) + penalty.value(coef)
+        rounds = _Rounds(fit, penalty, (coef, b), (tol, max_iter))
+        majorize_minimise(rounds, history, _ROUNDS)
+        coef, b, gap = rounds.at
+        n_iter, status = n_iter + rounds.steps, "unbounded" if rounds.unbounded else "ok"
+    objective = fit.losses(fit.scores(coef, b, slice(None))) + penalty.value(coef)
     coef, b = design.original(coef, b)
     history = history or [objective]
-    return Solution(coef, b, None, objective, gap, n_iter, gap <= tol, certificate="proximal residual", history=history)
+    return Solution(
+        coef, b, None, objective, gap, n_iter, gap <= tol and status == "ok", certificate="proximal residual",
+        history=history, status=status,
+    )  # fmt: skip

@@ -33,6 +33,7 @@ __all__ = [
 Array = NDArray[np.floating[Any]]
 
 _CERTAIN = 1e3  # a margin at which no loss has doubts
+_GIVEN_UP = 1e-18  # trust, beside that of the best row, at which a row adds nothing that a double could show
 _FAR = 37.0  # a score at which logistic losses vanish beside 1 in double precision
 
 
@@ -70,7 +71,8 @@ def bound_at(problem: Problem, margins: Array) -> Problem:
     if problem.tilt is not None:
         tilt = problem.tilt if tilt is None else tilt + problem.tilt
     constant = problem.constant + float(problem.weights @ made.constant)
-    return replace(problem, loss=made.loss, weights=problem.weights * made.weights, tilt=tilt, constant=constant)
+    trust = np.where(made.weights > _GIVEN_UP * made.weights.max(), made.weights, made.weights.dtype.type(0))
+    return replace(problem, loss=made.loss, weights=problem.weights * trust, tilt=tilt, constant=constant)
 
 
 def constant_fit(problem: Problem) -> ConstantFit:

@@ -83,5 +83,5 @@ def drop_and_refit(problem: MulticlassProblem, start: Solution | None, tol: floa
     solution = rounds.solution
     assert solution is not None
     gap = solution.gap if rounds.repeats else max(solution.gap, 1.0)
-    objective, converged = history[-1], rounds.repeats and gap <= tol
+    objective, converged = history[-1], rounds.repeats and solution.converged and gap <= tol
     return replace(solution, n_iter=rounds.n_iter, history=history, objective=objective, gap=gap, converged=converged)

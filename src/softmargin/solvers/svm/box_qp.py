@@ -49,6 +49,7 @@ FEW_ROUNDS = 20  # working sets that refinement may always take
 SNAP = 1e-9
 SPOILT = 10  # times the violation reached: where multipliers of huge rows were put on bounds they only came near to
 _TINY = float(np.finfo(np.float64).tiny)
+PATIENCE = 500  # working sets after which the equations of the free points are tried, then four times as many, ...
 STEPS_PER_ROUND = 100_000
 STEPS_COUNTED = 2_000  # pair steps that count as another working set
 
@@ -146,7 +147,10 @@ def solve_box_qp(
     point = Iterate(u, _gradient(rows, u, box.q))
     if polish is None:
         polish = len(u) <= EXACT_ROWS or tol < 1e-5
-    _rounds(rows, box, point, max(tol, 1e-4) if polish else tol, max_iter)
+    if polish:
+        _rounds_and_equations(rows, box, point, max(tol, 1e-4), max_iter)
+    else:
+        _rounds(rows, box, point, tol, max_iter)
     return finish_box_qp(rows, box, point, tol=tol, max_iter=max_iter, polish=polish)
 
 
@@ -248,6 +252,21 @@ def _rounds(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate, tol: float
         u[chosen] = inner
         rows.add(chosen[changed], (inner - old)[changed], G)
         previous = chosen
+
+
+def _rounds_and_equations(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate, tol: float, max_iter: int) -> None:
+    """Working sets, and now and then the equations of the free points where a huge box makes pair steps slow."""
+    cap = PATIENCE
+    while True:
+        _rounds(rows, box, point, tol, min(cap, max_iter))
+        reached = _violation(box, point)
+        if reached <= tol or point.n_iter < cap or cap >= max_iter:
+            return
+        trial = Iterate(point.u.copy(), _gradient(rows, point.u, box.q), point.n_iter)
+        _solve_free_points(rows, box, trial)
+        if _violation(box, trial) < reached:
+            point.u[:], point.G = trial.u, trial.G
+        cap *= 4
 
 
 def _one_set(K: Array, box: BoxQP, point: Iterate, tol: float, max_iter: int) -> None:
