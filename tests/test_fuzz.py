@@ -67,6 +67,19 @@ def test_a_hang_is_reported(monkeypatch):
     assert "hang" in outcome_of(monkeypatch, hang, seconds=1).kind
 
 
+def test_cases_after_one_that_ends_its_process_are_run_all_the_same(monkeypatch):
+    def some_end(case):
+        if case.number == 3:
+            os._exit(3)
+        if case.number == 5:
+            raise Fault("some kind", "some message")
+        return "ok"
+
+    monkeypatch.setattr(Case, "run", some_end)
+    outcomes = {outcome.number: outcome.verdict for outcome in run_cases(0, iter(range(30)), jobs=2)}
+    assert outcomes == {number: "fault" if number in (3, 5) else "ok" for number in range(30)}
+
+
 def test_hunger_for_memory_is_stopped(monkeypatch):
     def eat(case):
         with judged():

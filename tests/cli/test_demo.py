@@ -39,6 +39,7 @@ def test_sections_have_distinct_names_and_places():
     assert all(name in listed for name in names)
 
 
+@pytest.mark.filterwarnings("ignore:the penalty moves a coefficient")  # which the page shows with the intervals
 @pytest.mark.parametrize("section", sections(), ids=lambda section: section.name)
 def test_each_section_runs_alone(section, tmp_path):
     result = invoke("demo", "--only", section.name, "--output", str(tmp_path))

@@ -184,6 +184,7 @@ def test_an_imputer_fills_gaps_as_at_fit():
     agree(model, gaps, {"X": gaps})
 
 
+@pytest.mark.filterwarnings("ignore:Found unknown categories")
 def test_rare_and_unknown_levels_are_read_as_at_fit():
     encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=3, drop="first")
     transform = make_column_transformer((encoder, ["port", "sex"]))

@@ -115,6 +115,8 @@ class Case:
             params["effort"] = "fast"
         if "n_jobs" in model.get_params(deep=False):
             params["n_jobs"] = 1
+        if name == "TunedClassifier":
+            params = {"grid": 3, "cv": 3} | params
         if params.get("search") in ("exact", "exhaustive"):
             params["n_rules"] = min(params.get("n_rules", 2), 2)  # the price of one is that of all pairs of literals
         return model.set_params(**params), params

@@ -114,8 +114,8 @@ def test_a_concave_cost_without_a_ridge_says_when_there_is_no_minimum():
     rng = np.random.default_rng(0)
     y = np.arange(30) % 3
     apart = np.eye(3)[y] + 0.05 * rng.standard_normal((30, 3))  # separated far out on the flat part
+    model = TruncatedSoftmaxClassifier(level=np.inf, C=100.0, penalty=SCAD(l1_ratio=1.0), max_iter=100_000)
     with pytest.warns(ConvergenceWarning, match="no minimum"):
-        model = TruncatedSoftmaxClassifier(level=np.inf, C=100.0, penalty=SCAD(l1_ratio=1.0), max_iter=100_000)
         model.fit(apart, y)
     assert model.solution_.status == "unbounded"
     assert not model.solution_.converged

@@ -88,6 +88,7 @@ def test_hopeless_scales_are_refused(model, size):
         model.fit(X * size, Y)
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes is greater")
 @pytest.mark.parametrize("kernel", [None, "rbf"])
 def test_two_hundred_classes(kernel):
     y = np.r_[np.arange(200), RNG.integers(0, 200, 40)]

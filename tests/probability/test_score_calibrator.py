@@ -38,6 +38,7 @@ class Given(ClassifierMixin, BaseEstimator):
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(axis=1)]
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning:sklearn")
 @parametrize_with_checks(
     [
         ScoreCalibrator(LogisticRegression(solver="newton-cholesky", tol=1e-12), cv=3),

@@ -28,6 +28,7 @@ from softmargin.problem import Problem
 from softmargin.tuning import auto_costs, robust_grid, soft_errors
 
 
+@pytest.mark.filterwarnings("ignore:The constant classifier has a lower objective")  # of labels that say nothing
 @parametrize_with_checks(
     [
         TunedClassifier(MarginClassifier(tol=1e-10), grid=4),

@@ -204,6 +204,8 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
         columns = _working_set(problem, at.coef, violation, columns)
         goal = _ENOUGH * float(violation.max(initial=0.0))
         here = violation[columns.index]
+        if not here.max(initial=0.0) > goal:  # nothing to move: the gap that is left is rounding
+            break
         while n_iter < max_iter and here.max(initial=0.0) > goal and patience > 0:
             decreased = at.step(columns, here)
             n_iter += 1

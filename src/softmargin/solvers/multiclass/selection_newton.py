@@ -1,8 +1,8 @@
 """Newton's method on the coefficients in use, for k scores that sum to zero with costs that select.
 
 Away from zero the costs are smooth: ``c |theta_j|`` of a feature's row bends by ``c (I - uu') / |theta_j|`` with ``u``
-its direction, ``c |theta_jl|`` of one coefficient is linear. So on the coefficients that are not zero, rows and intercepts
-of sum zero, the objective has a Hessian, and a few damped steps reach digits that gradients would need thousands for.
+its direction, ``c |theta_jl|`` of one coefficient is linear. So on the coefficients that are not zero, with rows and
+intercepts of sum zero, the objective has a Hessian, and a few damped steps reach digits that gradients would need thousands for.
 A step stops short of a change of sign: which coefficients are in use is for the proximal steps to say.
 """
 
