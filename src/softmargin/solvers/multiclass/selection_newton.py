@@ -2,8 +2,8 @@
 
 Away from zero the costs are smooth: ``c |theta_j|`` of a feature's row bends by ``c (I - uu') / |theta_j|`` with ``u``
 its direction, ``c |theta_jl|`` of one coefficient is linear. So on the coefficients that are not zero, with rows and
-intercepts of sum zero, the objective has a Hessian, and a few damped steps reach digits that gradients would need thousands for.
-A step stops short of a change of sign: which coefficients are in use is for the proximal steps to say.
+intercepts of sum zero, the objective has a Hessian, and a few damped steps reach digits that gradients would need
+thousands for. A step stops short of a change of sign: which coefficients are in use is for the proximal steps to say.
 """
 
 from __future__ import annotations
