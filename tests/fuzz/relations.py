@@ -49,7 +49,7 @@ def _pair(
     if refused[0]:
         raise results[0]
     if any(solution.status == "unbounded" for result in results for solution in solutions_of(result)):
-        raise Refusal("the objective has no minimum, which the fit says")
+        raise Refusal(ValueError("the objective has no minimum, which the fit says"))
     near(scores_of(results[0], X), sign * scores_of(results[1], X), tolerance, kind)
 
 

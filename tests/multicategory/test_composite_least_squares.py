@@ -317,7 +317,6 @@ def test_one_class_is_refused():
 @pytest.mark.parametrize(
     "model",
     [
-        CompositeLeastSquaresClassifier(),
         CompositeLeastSquaresClassifier(mix=0.8, penalize_intercept=True, rescale="minshift"),
         CompositeLeastSquaresClassifier(mix=0.2, kernel="rbf", rescale="simplex"),
         CompositeLeastSquaresClassifier(mix="auto", C="auto", class_weight="balanced"),

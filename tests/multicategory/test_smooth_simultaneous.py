@@ -201,9 +201,7 @@ def test_bad_parameters_are_named(model, message):
 @pytest.mark.parametrize(
     "model",
     [
-        CompositeMarginClassifier(),
         CompositeMarginClassifier("coherence", mix=0.2, kernel="rbf"),
-        TruncatedSoftmaxClassifier(),
         TruncatedSoftmaxClassifier(kernel="rbf"),
     ],
     ids=str,

@@ -21,10 +21,7 @@ PLAIN = {"update": "single", "fit_intercept": False, "smoothing": 0, "max_litera
 
 
 @parametrize_with_checks(
-    [
-        RuleBoostClassifier(n_rules=5),
-        RuleBoostClassifier(n_rules=5, update="single", loss="exponential", search="exact", n_jobs=1),
-    ]
+    [RuleBoostClassifier(n_rules=5, update="single", loss="exponential", search="exact", n_jobs=1)]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -74,7 +74,7 @@ SETTINGS = [
 ]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(range(len(SETTINGS))), st.integers(2, 3), st.integers(1, 3)), min_size=2, max_size=4

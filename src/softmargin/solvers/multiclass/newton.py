@@ -43,7 +43,7 @@ _MAX_CG = 200
 # costs no more than the products it saves (pendigits and letter in ``python -m benchmarks real``).
 _COLUMNS_PER_CLASS = 20
 _TINY = 1e-300
-_ROUNDING, _IDLE = 1e-13, 5  # steps in a row that lower neither the objective beyond rounding nor the gradient
+_ROUNDING, _IDLE = 1e-11, 5  # steps in a row that lower neither the objective beyond rounding nor the gradient
 _BALANCED = 1e-6  # sums of terms of both signs keep about ten digits: a gradient at zero smaller beside them is none
 
 
@@ -226,12 +226,12 @@ def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float,
     if start is not None:
         point = _Point.at(space, loss, problem, space.place(start, design))
     history, n_iter = [point.value], 0
-    least, idle = np.inf, 0
+    least, lowest, idle = np.inf, np.inf, 0
     while True:
         size = float(np.abs(point.gradient).max()) / scale
-        falls = len(history) < 2 or history[-2] - history[-1] > _ROUNDING * abs(history[-1])
-        idle = 0 if falls or size < 0.5 * least else idle + 1
-        least = min(least, size)
+        progress = size < 0.5 * least or point.value < lowest - _ROUNDING * abs(point.value)
+        idle = 0 if progress else idle + 1
+        least, lowest = min(least, size), min(lowest, point.value)
         if size <= tol or n_iter >= max_iter or idle > _IDLE:
             break
         following = point.step(min(0.1, np.sqrt(size)))
