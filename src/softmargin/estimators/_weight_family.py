@@ -16,9 +16,11 @@ from softmargin.estimators._base.fitted_score import without_rows
 from softmargin.expansions import Expansion, Kernel, KernelScore
 from softmargin.paths import weight_path
 from softmargin.probability import Bracket, bracket, zero_level
-from softmargin.solvers import BoxQP, BoxSolution, KinkedFamily, PsiSolution, Solution, solve_psi
+from softmargin.solvers import BoxQP, BoxSolution, Iterate, KinkedFamily, PsiSolution, Solution, solve_psi
 
 __all__ = ["GridFamily", "PathFamily", "WeightFamily", "WeightGrid"]
+
+_ROUNDING = 1e-12  # of the width of its box: so close to a bound a multiplier on a straight line is on it
 
 
 class WeightFamily:
@@ -115,16 +117,32 @@ class GridFamily(WeightFamily):
         return 2 * weights * np.where(y > 0, 1 - self.pi[j], self.pi[j])
 
     def _fit_svms(self, y: np.ndarray, weights: np.ndarray) -> Any:
-        last: dict[int, np.ndarray] = {}
+        known: dict[int, BoxSolution] = {}
         for j, neighbour in self._outward():
-            cost, u = self._costs(y, weights, j), None
-            if neighbour is not None:  # multipliers keep their place between the bounds
-                u = last[neighbour] * (cost / self._costs(y, weights, neighbour))
-            found, coef = self._family.solve(BoxQP(y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0)), u)
+            cost, start = self._costs(y, weights, j), None
+            box = BoxQP(y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0))
+            if neighbour is not None and 2 * neighbour - j in known:
+                start = self._ahead(j, neighbour, known, box)
+            elif neighbour is not None:  # multipliers keep their place between the bounds
+                start = Iterate(known[neighbour].u * (cost / self._costs(y, weights, neighbour)))
+            found, coef = self._family.solve(box, start)
             if not found.converged:  # nor will the family: no full price for every machine of it
                 self._family.max_iter = max(1, self._plan.max_iter // _SHARE)
-            last = {j: found.u} | {k: last[k] for k in (self._half,) if k in last}
+            near = (neighbour, self._half, self._half + 1)
+            known = {j: found} | {k: one for k, one in known.items() if k in near}
             yield j, found, coef, found.primal
+
+    def _ahead(self, j: int, neighbour: int, known: dict[int, BoxSolution], box: BoxQP) -> Iterate:
+        """Where the straight line through the last two solutions leads: solutions are piecewise linear in the weight.
+
+        So are the bounds, and multipliers on one stay on it; the gradient follows the line too and need not be summed.
+        """
+        last, before = known[neighbour], known[2 * neighbour - j]
+        t = (self.pi[j] - self.pi[neighbour]) / (self.pi[neighbour] - self.pi[2 * neighbour - j])
+        u, G = (1 + t) * last.u - t * before.u, (1 + t) * last.gradient - t * before.gradient
+        near = _ROUNDING * (box.hi - box.lo)
+        u = np.where(np.abs(u - box.hi) <= near, box.hi, np.where(np.abs(u - box.lo) <= near, box.lo, u))
+        return Iterate(u, G)
 
     def _fit_psis(self, y: np.ndarray, weights: np.ndarray, svms: Any) -> Any:
         last: dict[int, PsiSolution] = {}

@@ -10,7 +10,7 @@ from softmargin.solvers.nonconvex.psi import PsiSolution, solve_psi
 from softmargin.solvers.rules import SeparableWarning
 from softmargin.solvers.solve import solve
 from softmargin.solvers.svm.bounded import BOUNDED
-from softmargin.solvers.svm.box_qp import BoxQP, BoxSolution, solve_box_qp
+from softmargin.solvers.svm.box_qp import BoxQP, BoxSolution, Iterate, solve_box_qp
 from softmargin.solvers.svm.kernel_rows import GramRows
 from softmargin.solvers.svm.one_corner import KinkedFamily
 
@@ -22,6 +22,7 @@ __all__ = [
     "BoxSolution",
     "Engine",
     "GramRows",
+    "Iterate",
     "KinkedFamily",
     "OnRound",
     "PsiSolution",

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from softmargin._compiled.boxqp import descend, descend_pairs, intercept_ends, snap, worst_slope
+from softmargin._compiled.boxqp import Block, descend, descend_pairs, intercept_ends, snap, worst_slope
 from softmargin.solvers.svm.kernel_rows import FeatureRows, GramRows
 
 __all__ = [
@@ -38,8 +38,9 @@ __all__ = [
 
 Array = NDArray[np.floating[Any]]
 
-WORKING_SET = 256
-ENTERING = 64  # most violating risers, and as many fallers, that enter per round
+WORKING_SET = 1024
+ENTERING = 192  # most violating risers, and as many fallers, that enter per round
+ONE_SET = 512  # rows up to which all of them are one working set
 EXACT_ROWS = 1000  # up to here the optimum is refined to the last digits whatever the tolerance
 FREE_LIMIT = 3000  # free points beyond which their equations are not solved directly
 FREE_STEPS = 100  # bounds met on the way to the solution of those equations,
@@ -47,6 +48,7 @@ FREE_WORK = 1e10  # fewer where their factors would take more multiplications th
 FINEST = 1e-10  # the violation at which refinement ends
 FEW_ROUNDS = 20  # working sets that refinement may always take
 SNAP = 1e-9
+ROUNDING = 1e-15  # of the sum of sizes: what a sum of multipliers may be off
 SPOILT = 10  # times the violation reached: where multipliers of huge rows were put on bounds they only came near to
 _TINY = float(np.finfo(np.float64).tiny)
 PATIENCE = 500  # working sets after which the equations of the free points are tried, then four times as many, ...
@@ -120,7 +122,7 @@ def solve_box_qp(
     K: Any,
     box: BoxQP,
     *,
-    start: Array | None = None,
+    start: Array | Iterate | None = None,
     tol: float = 1e-3,
     max_iter: int = 10_000,
     polish: bool | None = None,
@@ -133,8 +135,9 @@ def solve_box_qp(
         Positive semidefinite matrix, or its rows on demand.
     box : BoxQP
         Linear term, bounds, and whether ``sum u = 0`` is imposed.
-    start : array of shape (n,), optional
-        Warm start; it is clipped to the box and its sum repaired.
+    start : array of shape (n,) or Iterate, optional
+        Warm start; it is clipped to the box and its sum repaired. A gradient that comes with it is corrected by the
+        rows that this changes.
     tol : float
         Largest KKT violation accepted, in units of the score.
     max_iter : int
@@ -143,8 +146,8 @@ def solve_box_qp(
         Finish by solving the equations of the free points; by default when n or ``tol`` is small.
     """
     rows = K if isinstance(K, GramRows | FeatureRows) else GramRows.of(np.asarray(K))
-    u = feasible_start(start, box)
-    point = Iterate(u, _gradient(rows, u, box.q))
+    point = _start(rows, box, start)
+    u = point.u
     if polish is None:
         polish = len(u) <= EXACT_ROWS or tol < 1e-5
     if polish:
@@ -192,13 +195,15 @@ def feasible_start(start: Array | None, box: BoxQP) -> Array:
     np.clip(u, lo, hi, out=u)
     if not box.intercept:
         return u
-    for free_only in (True, False):
+    for allowed in ("free", "towards zero", "all"):  # rows that are not support rows become so only if they must
         excess = u.sum() - box.total
-        if excess == 0:
+        if abs(excess) <= ROUNDING * (float(np.abs(u).sum()) + abs(box.total)):
             break
         room = u - lo if excess > 0 else hi - u
-        if free_only:
+        if allowed == "free":
             room = np.where((u > lo) & (u < hi), room, 0.0)
+        elif allowed == "towards zero":
+            room = np.minimum(room, np.maximum(u if excess > 0 else -u, 0.0))
         if np.isinf(room).any():
             share = np.isinf(room) / np.isinf(room).sum()
             u -= share * excess
@@ -212,6 +217,17 @@ def midpoint(interval: tuple[float, float]) -> float:
     """The middle of an interval, its finite end if only one is finite, 0 if none is."""
     finite = [end for end in interval if np.isfinite(end)]
     return sum(finite) / len(finite) if finite else 0.0
+
+
+def _start(rows: GramRows | FeatureRows, box: BoxQP, start: Array | Iterate | None) -> Iterate:
+    """A feasible point near the one given, and its gradient."""
+    if not isinstance(start, Iterate) or start.G is None:
+        u = feasible_start(start.u if isinstance(start, Iterate) else start, box)
+        return Iterate(u, _gradient(rows, u, box.q))
+    u, G = feasible_start(start.u, box), start.G.copy()
+    changed = np.flatnonzero(u != start.u)
+    rows.add(changed, (u - start.u)[changed], G)
+    return Iterate(u, G)
 
 
 def _gradient(rows: GramRows | FeatureRows, u: Array, q: Array) -> Array:
@@ -231,12 +247,12 @@ def _violation(box: BoxQP, point: Iterate) -> float:
 def _rounds(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate, tol: float, max_iter: int) -> None:
     """Working sets until the violation is at most ``tol`` or ``max_iter`` of them were counted; moves ``point``."""
     solve = descend_pairs if box.intercept else descend
-    if rows.whole is not None and len(box.q) <= 2 * WORKING_SET:  # one working set, and no copies
+    if rows.whole is not None and len(box.q) <= ONE_SET:  # one working set, and no copies
         _one_set(rows.whole, box, point, tol, max_iter)
         return
-    previous = np.empty(0, dtype=np.int64)
     u, G = point.u, point.G
     assert G is not None
+    previous = np.flatnonzero((u > box.lo) & (u < box.hi))  # of a warm start; none of a cold one
     while point.n_iter < max_iter:
         violation = _violation(box, point)
         if violation <= tol:
@@ -244,7 +260,7 @@ def _rounds(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate, tol: float
         chosen = _working_set(box, point, previous)
         old, inner, g = u[chosen], u[chosen], G[chosen]
         aim = max(tol / 2, violation / 20)
-        steps, _ = solve(rows.block(chosen), g, inner, box.lo[chosen], box.hi[chosen], aim, STEPS_PER_ROUND)
+        steps, _ = solve(rows.local(chosen), g, inner, box.lo[chosen], box.hi[chosen], aim, STEPS_PER_ROUND)
         point.n_iter += max(1, steps // STEPS_COUNTED)
         changed = np.flatnonzero(inner != old)
         if len(changed) == 0:
@@ -271,10 +287,10 @@ def _rounds_and_equations(rows: GramRows | FeatureRows, box: BoxQP, point: Itera
 
 def _one_set(K: Array, box: BoxQP, point: Iterate, tol: float, max_iter: int) -> None:
     solve = descend_pairs if box.intercept else descend
-    steps, left = 1, np.inf
+    steps, left, block = 1, np.inf, Block.of(K)
     while point.n_iter < max_iter and left > tol and steps > 0:
         cap = min(STEPS_PER_ROUND, STEPS_COUNTED * (max_iter - point.n_iter))
-        steps, left = solve(K, point.G, point.u, box.lo, box.hi, tol, cap)
+        steps, left = solve(block, point.G, point.u, box.lo, box.hi, tol, cap)
         point.n_iter += -(-steps // STEPS_COUNTED)
 
 
@@ -282,7 +298,7 @@ def _working_set(box: BoxQP, point: Iterate, previous: NDArray[np.int64]) -> Any
     """The most violating points, filled up with points of the last set, free ones first."""
     u, G, lo, hi = point.u, point.G, box.lo, box.hi
     n = len(u)
-    if n <= 2 * WORKING_SET:
+    if n <= ONE_SET:
         return np.arange(n)
     assert G is not None
     rise = np.where(u < hi, -G, -np.inf)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._compiled.boxqp import add_rows, gather
+from softmargin._compiled.boxqp import Block, add_rows, gather
 from softmargin.expansions import Expansion
 
 __all__ = ["FeatureRows", "GramRows"]
@@ -71,6 +71,15 @@ class GramRows:
         parts = [gather(self._store, slots, at) for _, slots in self._present(at)]
         return parts[0] if len(parts) == 1 else np.vstack([np.empty((0, len(at))), *parts])
 
+    def local(self, at: NDArray[np.int64], diagonal: Array | None = None) -> Block:
+        """``K[at][:, at]``, plus a ``diagonal``, whose rows are copied when a step first asks for them.
+
+        The store has room for them all: it holds no fewer rows than any working set.
+        """
+        at = np.ascontiguousarray(at, dtype=np.int64)
+        extra = np.zeros(len(at)) if diagonal is None else diagonal
+        return Block(self._store, at if self._fetch is None else self._slots(at), at, extra)
+
     def add(self, at: NDArray[np.int64], weight: Array, out: Array) -> None:
         """``out += K[:, at] @ weight``."""
         at = np.ascontiguousarray(at, dtype=np.int64)
@@ -115,6 +124,10 @@ class FeatureRows:
     def block(self, at: NDArray[np.int64]) -> Array:
         """``K[at][:, at]`` in float64."""
         return np.ascontiguousarray(self._features.take(at).outer(), dtype=np.float64)
+
+    def local(self, at: NDArray[np.int64]) -> Block:
+        """The same as pair steps read it."""
+        return Block.of(self.block(at))
 
     def add(self, at: NDArray[np.int64], weight: Array, out: Array) -> None:
         """``out += K[:, at] @ weight``."""

@@ -19,7 +19,7 @@ from softmargin.expansions import Expansion
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxQP, BoxSolution, solve_box_qp
+from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxQP, BoxSolution, Iterate, solve_box_qp
 from softmargin.solvers.svm.conditioning import Conditioned
 from softmargin.solvers.svm.kernel_rows import GramRows
 from softmargin.solvers.svm.linear import is_stiff, solve_linear_hinge
@@ -79,12 +79,13 @@ class KinkedFamily:
         if self._rows is None and self.expansion.shape[0] <= EXACT_ROWS:
             self._rows = GramRows.of(self._conditioned.features.outer())
 
-    def solve(self, box: BoxQP, start: Array | None = None) -> tuple[BoxSolution, Array]:
-        """The solution of one box QP and its coefficients in the expansion."""
+    def solve(self, box: BoxQP, start: Array | Iterate | None = None) -> tuple[BoxSolution, Array]:
+        """The solution of one box QP and its coefficients in the expansion; kernels use a start's gradient as well."""
         if self._conditioned is None:
             assert self._rows is not None
             found = solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
             return found, found.u
+        start = start.u if isinstance(start, Iterate) else start
         factor = self._conditioned.s**2
         scaled = box.scaled(factor) if factor != 1 else box
         found, w = self._solve_features(scaled, start if start is None else factor * start)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._compiled.boxqp import Block
 from softmargin.expansions import Expansion
 from softmargin.losses import SquaredHinge
 from softmargin.problem import DataTerm, Problem
@@ -116,6 +117,9 @@ class _WithDiagonal(GramRows):
         out = out if self._rows.whole is None else out.copy()
         out[np.diag_indices_from(out)] += self._diagonal[at]
         return out
+
+    def local(self, at: NDArray[np.int64], diagonal: Array | None = None) -> Block:
+        return self._rows.local(at, self._diagonal[at])
 
     def add(self, at: NDArray[np.int64], weight: Array, out: Array) -> None:
         self._rows.add(at, weight, out)
