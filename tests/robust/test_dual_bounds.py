@@ -1,5 +1,7 @@
 """Large kernels: working sets on the dual of each bound find what Newton's method finds, without the whole matrix."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
 from softmargin.solvers.nonconvex import dual_bounds
+from softmargin.solvers.svm.squared_hinge import KernelDual, minimise_dual
 
 
 def draw(n=180, seed=0):
@@ -56,3 +59,13 @@ def test_the_whole_matrix_is_never_made(monkeypatch):
     model = RobustSVC(kernel="rbf").fit(X, y)
     assert model.solution_.converged
     assert model.score(X, y) > 0.75
+
+
+def test_scores_are_those_of_the_multipliers_even_where_a_row_hardly_counts():
+    problem = problem_of(losses.SquaredHinge())
+    weights = np.where(np.arange(180) % 3 == 0, 1e-9, problem.weights)
+    dual, u = KernelDual(problem.expansion, np.float64), np.zeros(180)
+    for trust in (weights, 0.1 * weights, weights[::-1].copy()):  # the multipliers of one problem start the next
+        found = minimise_dual(replace(problem, weights=trust), dual, u, 1e-6, 1000)
+        u = found.solution.coef
+        np.testing.assert_allclose(found.margins, problem.margins(u, found.solution.intercept), atol=1e-6)

@@ -48,7 +48,7 @@ FREE_WORK = 1e10  # fewer where their factors would take more multiplications th
 FINEST = 1e-10  # the violation at which refinement ends
 FEW_ROUNDS = 20  # working sets that refinement may always take
 SNAP = 1e-9
-ROUNDING = 1e-15  # of the sum of sizes: what a sum of multipliers may be off
+ROUNDING = 1e-13  # of the sum of sizes: what a sum of multipliers may be off
 SPOILT = 10  # times the violation reached: where multipliers of huge rows were put on bounds they only came near to
 _TINY = float(np.finfo(np.float64).tiny)
 PATIENCE = 500  # working sets after which the equations of the free points are tried, then four times as many, ...
@@ -172,6 +172,9 @@ def finish_box_qp(
         snap(point.u, box.lo, box.hi, SNAP)
         if point.G is None or polish:  # what many updates have added up is not accurate enough to refine
             point.G = _gradient(rows, point.u, box.q)
+        else:  # a multiplier that is nothing beside the others may matter to its own row, through a large diagonal
+            moved = np.flatnonzero(point.u != kept)
+            rows.add(moved, (point.u - kept)[moved], point.G)
         if polish:
             _solve_free_points(rows, box, point)
         best, violation = violation, _violation(box, point)

@@ -26,7 +26,7 @@ from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.ridge import center
 from softmargin.solvers.ridge.newton import NEWTON
-from softmargin.solvers.svm.box_qp import BoxQP, solve_box_qp
+from softmargin.solvers.svm.box_qp import BoxQP, Iterate, solve_box_qp
 from softmargin.solvers.svm.dual_descent import MOST_PASSES, PASSES_COUNTED, descend
 from softmargin.solvers.svm.kernel_rows import GramRows
 from softmargin.solvers.thresholds import FEW_ROWS, prefers_factor
@@ -76,15 +76,30 @@ class DualPoint(NamedTuple):
 
 
 class KernelDual:
-    """Working sets on one store of kernel rows, which lasts as long as this."""
+    """Working sets on one store of kernel rows, which lasts as long as this.
+
+    Where the weights are those of the last solve, its ``Ku`` is kept. Where they are others, a multiplier, which is
+    ``2 w (1 - m)``, falls with its weight: beside ``u / 2w`` of the new one, all else would be lost in rounding.
+    """
 
     def __init__(self, expansion: Expansion, dtype: Any) -> None:
         self.rows = GramRows.of_kernel(expansion, dtype)
+        self._last: tuple[Reached, Array] | None = None
 
     def solve(self, box: BoxQP, diagonal: Array, start: Array, tol: float, max_iter: int) -> Reached:
-        rows = _WithDiagonal(self.rows, diagonal)
-        found = solve_box_qp(rows, box, start=start, tol=tol, max_iter=100 * max_iter, polish=False)
-        return Reached(found.u, found.gradient + box.q - diagonal * found.u, found.violation, found.n_iter)
+        point, rows = Iterate(start), _WithDiagonal(self.rows, diagonal)
+        if self._last is not None and np.array_equal(self._last[0].u, start):
+            last, before = self._last
+            if np.array_equal(before, diagonal):
+                point = Iterate(start, last.images + diagonal * start - box.q)
+            else:
+                ratio = np.divide(before, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+                point = Iterate(start * np.minimum(ratio, 1.0))
+        found = solve_box_qp(rows, box, start=point, tol=tol, max_iter=100 * max_iter, polish=False)
+        images = found.gradient + box.q - diagonal * found.u
+        reached = Reached(found.u, images, found.violation, found.n_iter)
+        self._last = (reached, diagonal)
+        return reached
 
 
 class SparseDual:
