@@ -121,19 +121,18 @@ class GridFamily(WeightFamily):
         for j, neighbour in self._outward():
             cost, start = self._costs(y, weights, j), None
             box = BoxQP(y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0))
-            if neighbour is not None and 2 * neighbour - j in known:
+            if neighbour not in (None, self._half):
                 start = self._ahead(j, neighbour, known, box)
             elif neighbour is not None:  # multipliers keep their place between the bounds
                 start = Iterate(known[neighbour].u * (cost / self._costs(y, weights, neighbour)))
             found, coef = self._family.solve(box, start)
             if not found.converged:  # nor will the family: no full price for every machine of it
                 self._family.max_iter = max(1, self._plan.max_iter // _SHARE)
-            near = (neighbour, self._half, self._half + 1)
-            known = {j: found} | {k: one for k, one in known.items() if k in near}
+            known = {j: found} | {k: one for k, one in known.items() if k in (neighbour, self._half)}
             yield j, found, coef, found.primal
 
     def _ahead(self, j: int, neighbour: int, known: dict[int, BoxSolution], box: BoxQP) -> Iterate:
-        """Where the straight line through the last two solutions leads: solutions are piecewise linear in the weight.
+        """Where the straight line through the last two of a side leads: solutions are piecewise linear in the weight.
 
         So are the bounds, and multipliers on one stay on it; the gradient follows the line too and need not be summed.
         """
