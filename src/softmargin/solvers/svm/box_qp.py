@@ -14,7 +14,6 @@ tight ``tol``, are finished by solving the equations of the free points directly
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from softmargin._compiled.boxqp import Block, descend, descend_pairs, intercept_ends, snap, worst_slope
+from softmargin.solvers.svm.box_problem import BoxQP, BoxSolution, Iterate, feasible_start, midpoint
 from softmargin.solvers.svm.kernel_rows import FeatureRows, GramRows
 
 __all__ = [
@@ -48,74 +48,11 @@ FREE_WORK = 1e10  # fewer where their factors would take more multiplications th
 FINEST = 1e-10  # the violation at which refinement ends
 FEW_ROUNDS = 20  # working sets that refinement may always take
 SNAP = 1e-9
-ROUNDING = 1e-13  # of the sum of sizes: what a sum of multipliers may be off
 SPOILT = 10  # times the violation reached: where multipliers of huge rows were put on bounds they only came near to
 _TINY = float(np.finfo(np.float64).tiny)
 PATIENCE = 500  # working sets after which the equations of the free points are tried, then four times as many, ...
 STEPS_PER_ROUND = 100_000
 STEPS_COUNTED = 2_000  # pair steps that count as another working set
-
-
-@dataclass(frozen=True)
-class BoxQP:
-    """Linear term and bounds (which may be infinite); with ``intercept`` the multipliers sum up to ``total``."""
-
-    q: Array
-    lo: Array
-    hi: Array
-    intercept: bool = True
-    total: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("q", "lo", "hi"):
-            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
-        reachable = not self.intercept or self.lo.sum() <= self.total <= self.hi.sum()
-        if np.any(self.lo > self.hi) or not reachable:
-            raise ValueError("the box QP has no feasible point: need lo <= hi and sum(lo) <= total <= sum(hi).")
-
-    def take(self, rows: NDArray[np.intp], total: float) -> BoxQP:
-        """The problem in some of the multipliers, which sum up to ``total``."""
-        return BoxQP(self.q[rows], self.lo[rows], self.hi[rows], self.intercept, total)
-
-    def scaled(self, factor: float) -> BoxQP:
-        """The same problem in ``factor`` times the multipliers (the matrix divided by ``factor``)."""
-        return BoxQP(self.q, factor * self.lo, factor * self.hi, self.intercept, factor * self.total)
-
-    @property
-    def largest(self) -> float:
-        """The largest finite bound."""
-        ends = np.concatenate([self.lo, self.hi])
-        return float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
-
-
-@dataclass
-class Iterate:
-    """Where a solver stands: multipliers, gradient ``Ku - q`` (None if not at hand) and the work done so far."""
-
-    u: Array
-    G: Array | None = None
-    n_iter: int = 0
-
-
-@dataclass
-class BoxSolution:
-    """The optimum: multipliers, gradient ``Ku - q``, the interval of optimal intercepts and the certificates.
-
-    ``violation`` is the largest KKT violation in units of the score; ``gap`` the duality gap relative to the primal
-    objective (inf when an infinite bound makes the primal infeasible at this accuracy). ``value`` is the dual
-    objective ``1/2 u'Ku - q'u``, ``primal`` the cost ``1/2 u'Ku + sum max{v (q - f)}``.
-    """
-
-    u: Array
-    gradient: Array
-    interval: tuple[float, float]
-    intercept: float
-    value: float
-    primal: float
-    gap: float
-    violation: float
-    n_iter: int
-    converged: bool
 
 
 def solve_box_qp(
@@ -189,37 +126,6 @@ def finish_box_qp(
         target = min(target, violation) / 10
         _rounds(rows, box, point, target, allowance)
     return box_report(box, point, tol)
-
-
-def feasible_start(start: Array | None, box: BoxQP) -> Array:
-    """``start`` (zero if None) clipped to the box, its sum brought to zero by moving free points first."""
-    lo, hi = box.lo, box.hi
-    u = np.zeros_like(lo) if start is None else np.array(start, dtype=np.float64)
-    np.clip(u, lo, hi, out=u)
-    if not box.intercept:
-        return u
-    for allowed in ("free", "towards zero", "all"):  # rows that are not support rows become so only if they must
-        excess = u.sum() - box.total
-        if abs(excess) <= ROUNDING * (float(np.abs(u).sum()) + abs(box.total)):
-            break
-        room = u - lo if excess > 0 else hi - u
-        if allowed == "free":
-            room = np.where((u > lo) & (u < hi), room, 0.0)
-        elif allowed == "towards zero":
-            room = np.minimum(room, np.maximum(u if excess > 0 else -u, 0.0))
-        if np.isinf(room).any():
-            share = np.isinf(room) / np.isinf(room).sum()
-            u -= share * excess
-        elif room.sum() > 0:
-            u -= room * (np.sign(excess) * min(1.0, abs(excess) / room.sum()))
-            u = np.clip(u, lo, hi)
-    return u
-
-
-def midpoint(interval: tuple[float, float]) -> float:
-    """The middle of an interval, its finite end if only one is finite, 0 if none is."""
-    finite = [end for end in interval if np.isfinite(end)]
-    return sum(finite) / len(finite) if finite else 0.0
 
 
 def _start(rows: GramRows | FeatureRows, box: BoxQP, start: Array | Iterate | None) -> Iterate:
