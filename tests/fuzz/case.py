@@ -201,7 +201,7 @@ class Case:
     def _invalid(self, rng: Rng, caught: list[Any]) -> None:
         name = self._name(rng)
         model = CLASSIFIERS[name](softmargin.MarginClassifier()) if name in META else CLASSIFIERS[name]()
-        bad = draw_invalid(rng, list(model.get_params(deep=False)))
+        bad = draw_invalid(rng, model.get_params(deep=False))
         data = draw_data(rng, large=False, trouble=0.0, k=2)
         ((key, value),) = bad.items()
         self._say(f"invalid: {name}({key}={value!r}) {data}")

@@ -212,8 +212,9 @@ def draw_parameters(rng: Rng, name: str, known: list[str]) -> dict[str, Any]:
     return {key: (OWN.get((name, key)) or VALID[key])(rng) for key in chosen}
 
 
-def draw_invalid(rng: Rng, known: list[str]) -> dict[str, Any]:
-    """One parameter at a value that must be refused by name."""
-    able = [key for key in known if key in INVALID]
+def draw_invalid(rng: Rng, defaults: dict[str, Any]) -> dict[str, Any]:
+    """One parameter at a value that must be refused by name; None is no such value where it is the default."""
+    able = [key for key in defaults if key in INVALID]
     key = str(rng.choice(able))
-    return {key: INVALID[key][rng.integers(len(INVALID[key]))]}
+    values = [value for value in INVALID[key] if value is not None or defaults[key] is not None]
+    return {key: values[rng.integers(len(values))]}

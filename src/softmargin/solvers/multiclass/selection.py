@@ -39,6 +39,7 @@ _ROUNDS = 200
 _STEPS = 20  # proximal steps that count as one
 _MOST_STEPS = 20_000  # proximal steps of a convex problem beyond which no digits come that Newton's steps do not bring
 _FIRST_AIM = 1e-3  # residual at which Newton's steps are tried first; a tenth of it each time they did not help
+_IDLE = 5  # times that steps on all that counts may end above the tolerance: what is left is rounding
 _FAR, _FARTHER = 1e4, 1e8  # along a ray, in units of its own length
 _SMALL = 200  # columns up to which a dense singular value costs nothing
 _SAFETY = 1.01  # an iterative singular value is a lower bound
@@ -191,7 +192,7 @@ class _Fit:
 def _solve_convex(fit: _Fit, coef: Array, b: Array, tol: float, max_iter: int) -> tuple[Array, Array, float, int]:
     """The minimiser of a convex selection problem, its residual and the steps taken."""
     members = np.flatnonzero(coef.any(axis=1))
-    done, aim = 0, max(_FIRST_AIM, tol)
+    done, idle, aim = 0, 0, max(_FIRST_AIM, tol)
     most = min(max_iter, _MOST_STEPS)
     while True:
         small = (len(members) + 1) * coef.shape[1] <= LARGEST_SYSTEM
@@ -206,7 +207,8 @@ def _solve_convex(fit: _Fit, coef: Array, b: Array, tol: float, max_iter: int) -
         each, edge = fit.residuals(coef, b)
         residual = max(float(each.max(initial=0.0)), edge) / fit.scale
         wanting = np.setdiff1d(np.flatnonzero(each > tol * fit.scale), members)
-        stuck = not len(wanting) and (aim <= tol or not small) and steps == 0
+        idle = 0 if len(wanting) or (small and aim > tol) else idle + 1
+        stuck = idle > (_IDLE if steps else 0)
         if residual <= tol or done >= most or stuck or fit.is_unbounded(coef, b):
             return coef, b, residual, done
         # the worst first: as many again as are in use, and at least ten

@@ -191,7 +191,7 @@ def _widen(open_rows: Any, residual: Array, u: Array, box: BoxQP) -> Any:
         if reach[0] + slack < -fixed < reach[1] - slack:
             break
         wider = np.sort(np.abs(residual))[min(len(u) - 1, 2 * int(np.count_nonzero(open_rows)) + 16)]
-        open_rows = open_rows | (np.abs(residual) <= wider)
+        open_rows = open_rows | ~(np.abs(residual) > wider)
     return open_rows
 
 
