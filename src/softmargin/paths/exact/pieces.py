@@ -90,10 +90,10 @@ class TracedPiece:
         state = np.array([self.state_in(segment) for segment in k])
         lo, hi = self.problem.box(s[:, None])
         u = np.where(state == LO, lo, hi)
-        ptr = self.log["ptr"]
-        for row, value, begin, end in zip(u, s, ptr[k], ptr[k + 1], strict=True):
-            part = slice(begin, end)
-            row[self.log["elbow"][part]] = _affine(self.log["p0"][part], self.log["p1"][part], value)
+        begin, end = self.log["ptr"][k], self.log["ptr"][k + 1]
+        row = np.repeat(np.arange(len(k)), end - begin)  # the elbows of all values, one after the other
+        part = np.arange(len(row)) + np.repeat(end - np.cumsum(end - begin), end - begin)
+        u[row, self.log["elbow"][part]] = _affine(self.log["p0"][part], self.log["p1"][part], s[row])
         return u, _affine(self.log["b0"][k], self.log["b1"][k], s)
 
     def events(self) -> tuple[Array, Array, Array, Array]:
