@@ -63,7 +63,8 @@ def from_parquet(
     rows_per_chunk : int or None
         Rows decoded at once; about 32 MB of numbers by default.
     memory_limit : int or None
-        Bytes that the chunks at work may take; chunks are made small enough.
+        Bytes that the chunks at work may take, so chunks are made small enough, and as many again for what a fit of
+        rules keeps of them between passes.
     cache_limit, cache_directory : int or None, str or None
         Decoded chunks are kept in a temporary directory up to this many bytes (half of the free disk by default), so
         that passes after the first read numbers instead of decoding; 0 keeps none.
@@ -76,6 +77,7 @@ def from_parquet(
     plan = plan.with_rows(rows)
     source = LocalChunks(plan.pieces, cache=_cache(cache_limit, cache_directory), n_threads=n_threads)
     X = ChunkedRows(source, len(plan.names), plan.dtype, plan.names)
+    X.memory_limit = memory_limit
     return X, ChunkedLabels(X, plan.labels)
 
 

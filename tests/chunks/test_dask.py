@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from softmargin import MarginClassifier, RobustSVC, chunks
+from softmargin import MarginClassifier, RobustSVC, RuleBoostClassifier, chunks
 
 da = pytest.importorskip("dask.array")
 
@@ -34,6 +34,16 @@ def test_arrays_given_to_fit_are_fitted_where_they_are(model):
     np.testing.assert_array_equal(model.predict(dX).compute(), model.predict(X))
     if model.loss == "logistic":  # the others have no link
         np.testing.assert_allclose(model.predict_proba(dX).compute(), model.predict_proba(X), rtol=1e-12)
+
+
+def test_the_same_rules_are_found_where_the_rows_are():
+    X, y, weight = draw()
+    X = np.round(3 * X)
+    parts = RuleBoostClassifier(n_rules=3).fit(*lazy(X, y, weight))
+    whole = RuleBoostClassifier(n_rules=3).fit(X, y, weight)
+    assert parts.rule_list_ == whole.rule_list_
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-6)
+    np.testing.assert_array_equal(parts.predict(lazy(X)[0]).compute(), whole.predict(X))
 
 
 def test_frames_keep_their_names():

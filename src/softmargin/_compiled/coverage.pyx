@@ -1,11 +1,11 @@
 """Which rows a rule covers, as bitsets, and the products a solver needs of the +-1 columns they stand for.
 
 Rule ``t`` is the column ``h_it = +1`` on covered rows and ``-1`` elsewhere; its coverage is one bit per row (64 rows a
-word, tail bits zero), so a hundred rules over a million rows take 12.5 MB. With ``B`` the 0/1 matrix of bits,
+word, tail bits zero), so a hundred rules over a million rows take 12.5 MB.
 
-    H a  = 2 B a - sum(a),      H'v = 2 B'v - sum(v),      H' diag(d) H  by blocks of rows unpacked for BLAS.
-
-Bits become doubles eight at a time through a table of 256 rows, so all three are sums without branches.
+``H' diag(d) H`` is added up by blocks of rows whose bits become doubles, eight at a time through a table of 256 rows,
+for BLAS. Products take the bits of eight rules from one byte per row: ``H a`` is one table look-up for all eight
+(``add_up``) and ``H'v`` the histogram of that byte (``rules.fill``).
 """
 
 from libc.math cimport isnan, sqrt
@@ -14,7 +14,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 from scipy.linalg.cython_blas cimport dsyrk
 
-__all__ = ["apply", "cover", "gram", "rows_of", "score_rows", "transpose"]
+__all__ = ["add_up", "cover", "gram", "rows_of", "score_rows"]
 
 cdef enum:
     BLOCK = 512         # rows unpacked at a time: 512 x k doubles stay in cache for k of some hundreds
@@ -61,61 +61,29 @@ def rows_of(const uint64_t[::1] bits, int32_t[::1] rows):
     return count
 
 
-def apply(const uint64_t[:, :] bits, const double[::1] coef, double[::1] out):
-    """``out = H coef``."""
-    cdef Py_ssize_t word, t, n = out.shape[0], n_rules = bits.shape[0]
-    cdef double acc[64]
-    cdef double shift = 0, a
-    cdef const double *piece
-    cdef uint64_t rest
-    cdef int b, i, length
+def add_up(const uint8_t[:, :] groups, const double[:, ::1] tables, double[::1] out):
+    """``out[i]``, the sum over the groups of ``tables[group, groups[group, i]]``; rows of ``groups`` are contiguous."""
+    cdef Py_ssize_t g = 0, i, n = out.shape[0], count = groups.shape[0]
+    cdef const uint8_t *c0
+    cdef const uint8_t *c1
+    cdef const double *t0
+    cdef const double *t1
+    if groups.shape[1] != n or tables.shape[0] != count or tables.shape[1] != 256 or (n > 1 and groups.strides[1] != 1):
+        raise ValueError("the bytes do not fit the tables or the rows")
+    if n == 0:
+        return
     with nogil:
-        for t in range(n_rules):
-            shift += coef[t]
-        for word in range((n + 63) // 64):
-            memset(acc, 0, sizeof(acc))
-            for t in range(n_rules):
-                rest = bits[t, word]
-                a = 2 * coef[t]
-                if rest != 0 and a != 0:
-                    for b in range(8):
-                        piece = _bits[(rest >> (8 * b)) & 255]
-                        for i in range(8):
-                            acc[8 * b + i] += a * piece[i]
-            length = 64 if 64 * word + 64 <= n else <int>(n - 64 * word)
-            for i in range(length):
-                out[64 * word + i] = acc[i] - shift
-
-
-def transpose(const uint64_t[:, ::1] bits, const double[::1] v, double[::1] out):
-    """``out = H'v``."""
-    cdef Py_ssize_t word, t, n = v.shape[0], n_rules = bits.shape[0], full = n // 64
-    cdef double total = 0, tail
-    cdef double acc[8]
-    cdef const double *piece
-    cdef const double *value
-    cdef uint64_t rest
-    cdef int b, i
-    with nogil:
-        for i in range(n):
-            total += v[i]
-        for t in range(n_rules):
-            memset(acc, 0, sizeof(acc))
-            for word in range(full):
-                rest = bits[t, word]
-                if rest == 0:
-                    continue
-                value = &v[64 * word]
-                for b in range(8):
-                    piece = _bits[(rest >> (8 * b)) & 255]
-                    for i in range(8):
-                        acc[i] += value[8 * b + i] * piece[i]
-            tail = 0
-            for i in range(<int>(n - 64 * full)):
-                tail += v[64 * full + i] * <double>((bits[t, full] >> i) & 1)
-            for i in range(8):
-                tail += acc[i]
-            out[t] = 2 * tail - total
+        memset(&out[0], 0, n * sizeof(double))
+        while g + 2 <= count:
+            c0, c1 = &groups[g, 0], &groups[g + 1, 0]
+            t0, t1 = &tables[g, 0], &tables[g + 1, 0]
+            for i in range(n):
+                out[i] += t0[c0[i]] + t1[c1[i]]
+            g += 2
+        if g < count:
+            c0, t0 = &groups[g, 0], &tables[g, 0]
+            for i in range(n):
+                out[i] += t0[c0[i]]
 
 
 def gram(const uint64_t[:, ::1] bits, const double[::1] weights, double[::1, :] out):

@@ -32,9 +32,12 @@ class RuleReader:
     def _describe(self, data: TrainingSet) -> None:
         """Support and precision of every rule on the training rows."""
         columns = cover(self.rule_list_, data.X)
-        total = float(data.weight.sum())
-        self.rule_support_ = columns.coverage(data.weight)
         by_class = np.stack([columns.coverage(data.weight * (data.codes == k)) for k in range(len(self.classes_))])
+        self._note_coverage(by_class, float(data.weight.sum()))
+
+    def _note_coverage(self, by_class: np.ndarray, total: float) -> None:
+        """Support and precision from the weight that each rule covers of each class."""
+        self.rule_support_ = by_class.sum(axis=0)
         self.rule_class_ = self._favoured()
         hits = by_class[self.rule_class_, np.arange(len(self.rule_list_))]
         self.rule_precision_ = hits / np.maximum(self.rule_support_, np.finfo(float).tiny)

@@ -17,6 +17,7 @@ from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.constraints import Constraint
 from softmargin.estimators._base.frames import check_frame
 from softmargin.estimators._base.training_set import TrainingSet
+from softmargin.estimators._rule_chunks import fit_chunked_rules
 from softmargin.estimators._rule_fitting import FittedRules, LabelledRows, fit_hypotheses
 from softmargin.estimators._rule_parameters import CONSTRAINTS, check_combination, plan_of
 from softmargin.estimators._rule_reading import RuleReader
@@ -49,7 +50,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     n_rules : int or None, default=None
         Rounds of boosting; the model has at most that many rules (a rule found again adds to its coefficient). None is
         as many as serve rows held out best, at most 300, for trees 1000; 100 for given columns. A number asks for a
-        short list: its rules are fewer, of two literals, and fully corrected.
+        short list: its rules are fewer, of two literals, and fully corrected. For rows in chunks None is 100.
     max_literals : int or None, default=None
         Literals per rule: ``x <= t``, ``x > t``, ``x == v``, ``x != v``, ``x is missing``. Every other literal is false
         on a missing value; a category not seen in training fails ``==`` and passes ``!=``. None is 3, and 2 where
@@ -149,6 +150,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = CONSTRAINTS
+    _fits_chunks = True
     _score: Any
 
     def __init__(
@@ -253,14 +255,18 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     # -- fitting -------------------------------------------------------------------------------------------------
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
-        self._fit_channels(data, y[None, :].astype(np.float64))
+        self._fit_channels(data, [y])
 
     def _fit_many(self, data: TrainingSet) -> None:
-        self._fit_channels(data, np.stack([data.signs(code) for code in range(len(self.classes_))]))
+        self._fit_channels(data, [data.signs(code) for code in range(len(self.classes_))])
 
-    def _fit_channels(self, data: TrainingSet, y: np.ndarray) -> None:
+    def _fit_channels(self, data: Any, signs: list[Any]) -> None:
         for name in ("_hypotheses", "_rounds", "_score", "_stages", "_total_weight"):
             self.__dict__.pop(name, None)  # another learner leaves other traces
+        if not data.is_resident:
+            self._fit_chunks(data, signs)
+            return
+        y = np.stack(signs).astype(np.float64)
         self._kinds = data.X.kinds
         bag = surrogates(self.loss)
         prefer = {"F": "error", "E": "edge"}.get(self.tuning) if len(bag) > 1 else None
@@ -278,6 +284,12 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
             self._prune(rows)
         if fitted.rules is not None:
             self._describe(data)
+
+    def _fit_chunks(self, data: Any, signs: list[Any]) -> None:
+        self._kinds, self.tuning_scores_ = [False] * data.X.n_columns, None
+        fitted, covered = fit_chunked_rules(self, data, tuple(signs))
+        self._store(fitted)
+        self._note_coverage(covered, data.total_weight)
 
     def _store(self, fitted: FittedRules) -> None:
         model, self._score = fitted.model, fitted.score

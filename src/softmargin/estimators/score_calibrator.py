@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
 from softmargin.estimators._base.card import Readable, inner_card
+from softmargin.estimators._base.chunked_set import by_chunks, chunked_rows, held_out_fit, is_chunked
 from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, is_number, one_of
 from softmargin.estimators._base.fitted_score import forget_fit
 from softmargin.estimators._base.parameters import FOLDS, NONNEGATIVE, check_parameters, document
@@ -139,6 +140,8 @@ class ScoreCalibrator(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         """Fit the classifier (unless prefit) and the link from scores to probabilities."""
         self._check_parameters()
         forget_fit(self)
+        if is_chunked(X):
+            return self._fit_chunks(*chunked_rows(X, y, sample_weight)[:2])
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         if not len(y):
@@ -146,6 +149,16 @@ class ScoreCalibrator(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         check_classification_targets(y)
         weight = np.ones(len(y)) if sample_weight is None else self._check_weight(sample_weight, len(y))
         scores = self._scores(X, y, None if sample_weight is None else weight)
+        return self._fit_to(scores, y, weight)
+
+    def _fit_chunks(self, X: Any, y: Any) -> ScoreCalibrator:
+        """Links of chunked rows, from a sample of the rows of one fold that the classifier did not see."""
+        sample, self.estimator_ = held_out_fit(self.estimator, X, y, self.cv)
+        self.classes_ = np.asarray(self.estimator_.classes_)
+        self._note_features()
+        return self._fit_to(*sample)
+
+    def _fit_to(self, scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> ScoreCalibrator:
         keep = weight > 0
         self._check_scores(scores[keep])
         codes = self._codes(y[keep])
@@ -156,6 +169,7 @@ class ScoreCalibrator(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         self._publish()
         return self
 
+    @by_chunks(lambda self: None if len(self.classes_) == 2 else len(self.classes_))
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores of the classifier; with ``decision="calibrated"`` the log odds (two classes) or log
         probabilities."""
@@ -165,6 +179,7 @@ class ScoreCalibrator(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         L = np.log(self.predict_proba(X))
         return L[:, 1] - L[:, 0] if len(self.classes_) == 2 else L
 
+    @by_chunks(lambda self: len(self.classes_))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities; the largest entry of a row is the predicted class."""
         check_is_fitted(self, "links_")
@@ -173,6 +188,7 @@ class ScoreCalibrator(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
             return P
         return keep_decision(P, self._codes(self.estimator_.predict(X)))
 
+    @by_chunks(lambda self: None)
     def predict(self, X: Any) -> np.ndarray:
         """The label of the classifier, or with ``decision="calibrated"`` the most probable class."""
         check_is_fitted(self, "links_")

@@ -9,7 +9,6 @@ the covariance penalty; pipelines by folds or a held-out part, all their steps l
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,19 +20,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from softmargin._progress import report
 from softmargin.estimators._base.card import Readable, inner_card, plain
+from softmargin.estimators._base.chunked_set import chunked_rows
 from softmargin.estimators._base.classifier import ClassifierBase, available_where
 from softmargin.estimators._base.constraints import Constraint, instance, integer, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.fitted_score import forget_fit
 from softmargin.estimators._base.parameters import FOLDS, POSITIVE, check_parameters, document
+from softmargin.estimators._tuning_grid import Grid
 from softmargin.losses import NoLink
-from softmargin.tuning import FORMULAS, SCORINGS, Judging, PathJudge, PipelineJudge, RefitJudge, has_influences
+from softmargin.tuning import (
+    FORMULAS,
+    SCORINGS,
+    ChunkJudge,
+    Judging,
+    PathJudge,
+    PipelineJudge,
+    RefitJudge,
+    chunk_criterion,
+    has_influences,
+)
 
 __all__ = ["TunedClassifier"]
 
 _CRITERIA = ("auto", "cv", "holdout", "loo", "gkl", *FORMULAS)
 _RULES = ("best", "one_se")
-_AUTO_LOSSES = ("logistic", "coherence", "squared_hinge", "huberized_hinge", "modified_huber")
 
 
 def _inner_has(name: str) -> Any:
@@ -179,6 +189,7 @@ class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         """Judge every candidate and fit the best one to all rows."""
         self._check_parameters()
         forget_fit(self)
+        X, y, sample_weight = chunked_rows(X, y, sample_weight)
         probe, data = clone(self.estimator), None
         if isinstance(probe, Pipeline):
             y = column_or_1d(y, warn=True)
@@ -188,12 +199,13 @@ class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         else:
             data = probe._training_set(X, y, sample_weight)
             self.classes_ = probe.classes_
-        candidates = self._candidates(probe)
+        candidates = Grid(self.grid, probe, self._named("")).candidates()
         families = [family for family, _ in candidates]
-        self.criterion_, scoring = self._resolve_criterion(families), self._resolve_scoring(families)
+        resident = data is None or data.is_resident
+        self.criterion_, scoring = self._resolve_criterion(families, resident), self._resolve_scoring(families)
         self._records: list[dict[str, Any]] = []
         for family, costs in candidates:
-            judge = self._judge(family, costs, scoring)
+            judge = self._judge(family, costs, scoring, resident)
             judged = list(judge.judge(data, X, y, sample_weight))
             # a solution lives in the coordinates of its landmarks, which the fit of the winner draws anew
             redrawn = len(candidates) > 1 and getattr(judge.template, "n_components", None) is not None
@@ -229,7 +241,9 @@ class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         made = clone(self.estimator).set_params(**family)
         return made[-1] if isinstance(made, Pipeline) else made
 
-    def _judge(self, family: dict[str, Any], costs: Any, scoring: str) -> PathJudge | RefitJudge:
+    def _judge(
+        self, family: dict[str, Any], costs: Any, scoring: str, resident: bool
+    ) -> PathJudge | RefitJudge | ChunkJudge:
         """Who judges the candidates of a family."""
         template = self._template(family)
         template._check_parameters()
@@ -257,6 +271,8 @@ class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         )
         if isinstance(self.estimator, Pipeline):
             return PipelineJudge(options, clone(self.estimator).set_params(**family), self.classes_, costs)
+        if not resident:
+            return ChunkJudge(options, template, self.classes_, costs)
         return (PathJudge if path else RefitJudge)(options, template, self.classes_, costs)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -302,34 +318,6 @@ class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
     def _probability_words(self) -> str:
         return "those of the classifier chosen" if hasattr(self, "predict_proba") else super()._probability_words()
 
-    # -- candidates ----------------------------------------------------------------------------------------------
-
-    def _candidates(self, probe: Any) -> list[tuple[dict[str, Any], Any]]:
-        """The combinations of all parameters but ``C``, and the costs to try with each."""
-        known, grids = probe.get_params(), [self._with_full_names(grid, probe) for grid in self._grids()]
-        names = list(dict.fromkeys(name for grid in grids for name in grid if name != self._named("C")))
-        for name in names:
-            if name not in known:
-                raise ValueError(f"grid names {name!r}, which {type(probe).__name__} does not have.")
-        own = {name: [known[name]] for name in names}
-        found = []
-        for grid in grids:
-            values = {name: grid.get(name, own[name]) for name in names}
-            if isinstance(values.get(self._named("loss")), str) and values[self._named("loss")] == "auto":
-                values[self._named("loss")] = _AUTO_LOSSES
-            costs = grid.get(self._named("C"), "auto")
-            found += [(dict(zip(names, combined, strict=True)), costs) for combined in product(*values.values())]
-        return found
-
-    def _with_full_names(self, grid: dict[str, Any], probe: Any) -> dict[str, Any]:
-        own = probe[-1].get_params() if isinstance(probe, Pipeline) else {}
-        return {self._named(name) if name in own else name: values for name, values in grid.items()}
-
-    def _grids(self) -> list[dict[str, Any]]:
-        if isinstance(self.grid, dict):
-            return [self.grid]
-        return list(self.grid) if isinstance(self.grid, (list, tuple)) else [{"C": self.grid}]
-
     def _choose(self) -> Any:
         """Settle the best parameters; returns the solution they had on the path, if known."""
         best = min(self._records, key=lambda record: record["score"])
@@ -344,13 +332,15 @@ class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
             del record["start"]
         return start
 
-    def _resolve_criterion(self, families: list[dict[str, Any]]) -> str:
+    def _resolve_criterion(self, families: list[dict[str, Any]], resident: bool) -> str:
         if isinstance(self.estimator, Pipeline):
             if self.criterion not in ("auto", "cv", "holdout", "loo"):
                 raise ValueError(f"criterion={self.criterion!r} sees no pipeline; use 'cv', 'holdout' or 'loo'.")
             return "cv" if self.criterion == "auto" else self.criterion
         templates = [self._template(family) for family in families]
         paths = [t for t in templates if _is_one_problem(t)]
+        if not resident:
+            return chunk_criterion(self.criterion, len(paths) == len(templates))
         known = all(has_influences(t._loss()) for t in paths) and len(paths) == len(templates)
         if self.criterion == "auto":
             return "alo" if known and all(t._loss().smooth and t._loss().convex for t in paths) else "cv"

@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d
 
+from softmargin.expansions import ChunkedRows
 from softmargin.inference._annotators import dawid_skene, encode_answers, recode
+from softmargin.inference._chunk_opinions import chunked_data, left_out_opinions_of_chunks
 from softmargin.inference._label_audit import AuditedRows, LabelAudit
 from softmargin.inference._neighbours import look_around
 from softmargin.inference._noise_model import fit_noise
@@ -51,9 +54,9 @@ def audit_labels(
         ``C``, say, that vote with the weights under which the labels are most likely. "auto" is a panel of a linear
         machine, an rbf machine on landmarks, trees and neighbours. None where ``probabilities`` are given.
     X, y : data
-        Rows and the labels under suspicion; ``y`` of shape (n, k) with rows that add up to one are soft labels (the
-        likeliest class is the label given). Labels may be left out where annotators are given: their consensus is
-        audited.
+        Rows, in memory or in chunks, and the labels under suspicion; ``y`` of shape (n, k) with rows that add up to
+        one are soft labels (the likeliest class is the label given). Labels may be left out where annotators are
+        given: their consensus is audited.
     groups : array of shape (n,), optional
         Slices to report on in ``health``.
     annotators : array of shape (n, n_annotators), optional
@@ -96,6 +99,9 @@ def audit_labels(
         raise ValueError(f"n_repeats must be at least 1; got {n_repeats!r}.")
     if not 0 < level < 1:
         raise ValueError(f"level must be strictly between 0 and 1; got {level!r}.")
+    chunks = chunked_data(X, y, sample_weight)
+    if chunks is not None:
+        (X, y), sample_weight = chunks, None
     n = _num_samples(X)
     answers = None if annotators is None else _answers(annotators, n)
     labels = _labels(y, answers, n)
@@ -107,6 +113,9 @@ def audit_labels(
         weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
     if probabilities is not None:
         opinions = Opinions(_given_probabilities(probabilities, n, classes), np.ones(1))
+    elif chunks is not None:
+        seed = 0 if random_state is None else int(check_random_state(random_state).randint(1 << 30))
+        opinions = left_out_opinions_of_chunks(_judges(estimator, X), *chunks, cv, seed)
     else:
         rows_ = _rows(X)
         judges = _judges(estimator, rows_)
@@ -163,6 +172,8 @@ def _judges(estimator: Any, X: Any) -> list[Any]:
     if estimator is None:
         raise ValueError("estimator is None and no probabilities were given; name a classifier, a list, or 'auto'.")
     if isinstance(estimator, str):
+        if estimator == "auto" and isinstance(X, ChunkedRows):
+            raise ValueError("estimator='auto' judges rows in memory; name a classifier that fits chunked rows.")
         if estimator != "auto":
             raise ValueError(f"estimator must be a classifier, a list of them, 'auto' or None; got {estimator!r}.")
         return default_panel(_of_columns(X))
@@ -214,7 +225,7 @@ def _table(rows: AuditedRows, classes: Any, codes: NDArray[np.intp], P: Array, p
     }
     if rows.groups is not None:
         columns["group"] = rows.groups
-    around = look_around(rows.X, codes)
+    around = None if isinstance(rows.X, ChunkedRows) else look_around(rows.X, codes)
     if around is not None:
         columns |= {"duplicate": around.duplicate, "conflict": around.conflict, "outlier": around.outlier}
     table = pd.DataFrame(columns, index=rows.X.index if hasattr(rows.X, "iloc") else None)

@@ -7,6 +7,8 @@ from softmargin.solvers.linalg import backtrack, shifted_cholesky
 from softmargin.solvers.nonconvex.convex_bounds import constant_fit
 from softmargin.solvers.nonconvex.margin_losses import INITS, OnRound, Starts
 from softmargin.solvers.nonconvex.psi import PsiSolution, solve_psi
+from softmargin.solvers.passes import has_smooth_ridge, sample_problem
+from softmargin.solvers.passes.many_costs import solve_costs
 from softmargin.solvers.rules import SeparableWarning
 from softmargin.solvers.solve import solve
 from softmargin.solvers.svm.bounded import BOUNDED
@@ -31,9 +33,12 @@ __all__ = [
     "Starts",
     "backtrack",
     "constant_fit",
+    "has_smooth_ridge",
     "majorizer",
+    "sample_problem",
     "shifted_cholesky",
     "solve",
     "solve_box_qp",
+    "solve_costs",
     "solve_psi",
 ]

@@ -1,5 +1,6 @@
 """How good is a fit, without a test set?"""
 
+from softmargin.tuning._chunk_judge import ChunkJudge, chunk_criterion
 from softmargin.tuning._composite import CRITERIA as COMPOSITE_CRITERIA
 from softmargin.tuning._composite import CountedRows, tune_composite
 from softmargin.tuning._corners import cornered_fit
@@ -27,6 +28,7 @@ from softmargin.tuning.criteria.gacv import gacv
 __all__ = [
     "cornered_fit",
     "COMPOSITE_CRITERIA",
+    "ChunkJudge",
     "CountedRows",
     "tune_composite",
     "FORMULAS",
@@ -45,6 +47,7 @@ __all__ = [
     "auto_costs",
     "auto_sigma",
     "bic",
+    "chunk_criterion",
     "egacv",
     "fitted_path",
     "gacv",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,11 +23,12 @@ from softmargin.expansions import (
     RowWeights,
     by_partition,
     is_dask,
+    part_of,
     rows_of_dask,
 )
 from softmargin.solvers import Solution
 
-__all__ = ["ChunkedTrainingSet", "by_chunks", "chunked_training_set", "is_chunked"]
+__all__ = ["ChunkedTrainingSet", "by_chunks", "chunked_rows", "chunked_training_set", "held_out_fit", "is_chunked"]
 
 
 @dataclass
@@ -39,6 +41,12 @@ class ChunkedTrainingSet:
     shared: Any = None
     start: Solution | None = None
     is_resident: bool = field(default=False, init=False)
+
+    @property
+    def total_weight(self) -> float:
+        """The weight of all rows, class weights included."""
+        weights = self.labels.weights
+        return float(weights @ np.asarray(self.weight.by_class or np.ones(len(weights))))
 
     def signs(self, positive: int = 1) -> ClassSigns:
         """+1 for one class, -1 for all others."""
@@ -63,6 +71,11 @@ class ChunkedTrainingSet:
 def is_chunked(X: Any) -> bool:
     """Whether rows come in chunks: from files, an iterator or Dask."""
     return isinstance(X, ChunkedRows) or is_dask(X)
+
+
+def chunked_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Dask collections as chunked rows, made once for all the fits to come; anything else as it is."""
+    return (*rows_of_dask(X, y, sample_weight), None) if is_dask(X) else (X, y, sample_weight)
 
 
 def chunked_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any) -> ChunkedTrainingSet:
@@ -94,6 +107,26 @@ def chunked_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
     return ChunkedTrainingSet(X, y, weight)
 
 
+def held_out_fit(estimator: Any, X: ChunkedRows, y: ChunkedLabels, cv: Any) -> tuple[tuple[Any, Any, Any], Any]:
+    """Scores, labels and weights of a sample of rows the classifier has not seen, and its fit to all rows.
+
+    With this many rows one fold of ``cv`` is sample enough; ``cv="prefit"`` takes the classifier as it is.
+    """
+    if isinstance(cv, str):
+        check_is_fitted(estimator)
+        judge, held, labels, final = estimator, X, y, estimator
+    else:
+        n_folds = cv if isinstance(cv, int) else 5
+        judge = clone(estimator).fit(*part_of(X, y, n_folds, 0, held=False))
+        held, labels = part_of(X, y, n_folds, 0, held=True)
+        final = clone(estimator).fit(X, y)
+    sample = held.sample
+    given = sample.chunk.labels
+    given = given if labels.coded is None else labels.coded[given]
+    scores = np.asarray(_without_names(judge).decision_function(sample.chunk.X), dtype=float)
+    return (scores, given, sample.chunk.weights * sample.times), final
+
+
 def by_chunks(width: Callable[[Any], int | None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A method of rows in memory as one of chunked rows too; ``width(estimator)`` is the number of its columns."""
 
@@ -123,8 +156,16 @@ def _nameless(estimator: Any, X: Any) -> Any:
         raise ValueError(
             f"The columns of X are {', '.join(map(str, names))}; fit saw {', '.join(map(str, known))}, in that order."
         )
+    return _without_names(estimator)
+
+
+def _without_names(estimator: Any) -> Any:
+    """The same fit that knows no names, and within it the one it wraps."""
     other = copy(estimator)
-    del other.feature_names_in_
+    vars(other).pop("feature_names_in_", None)
+    for inner in ("estimator_", "best_estimator_"):
+        if inner in vars(other):
+            setattr(other, inner, _without_names(getattr(other, inner)))
     return other
 
 

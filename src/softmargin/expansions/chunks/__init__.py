@@ -1,30 +1,37 @@
 """Rows that are never in memory together: in files, from an iterator, or on the workers of a cluster."""
 
 from softmargin.expansions.chunks.cache import ChunkCache
-from softmargin.expansions.chunks.chunk import Chunk, ClassCodes, ClassSigns, RowWeights
+from softmargin.expansions.chunks.chunk import Chunk, ChunkVector, ClassCodes, ClassSigns, FoldWeights, RowWeights
+from softmargin.expansions.chunks.coded import CodedChunks, coded_part
 from softmargin.expansions.chunks.dask import DaskChunks, by_partition, is_dask, rows_of_dask
 from softmargin.expansions.chunks.first_look import FirstLook
 from softmargin.expansions.chunks.local import LocalChunks, usable_cores
 from softmargin.expansions.chunks.parquet import ParquetPlan
+from softmargin.expansions.chunks.parts import part_of
 from softmargin.expansions.chunks.passes import ChunkedFeatures, ChunkedLandmarks
 from softmargin.expansions.chunks.rows import ChunkedLabels, ChunkedRows
 
 __all__ = [
     "Chunk",
     "ChunkCache",
+    "ChunkVector",
     "ChunkedFeatures",
     "ChunkedLabels",
     "ChunkedLandmarks",
     "ChunkedRows",
     "ClassCodes",
     "ClassSigns",
+    "CodedChunks",
     "DaskChunks",
     "FirstLook",
+    "FoldWeights",
     "LocalChunks",
     "ParquetPlan",
     "RowWeights",
     "by_partition",
+    "coded_part",
     "is_dask",
+    "part_of",
     "rows_of_dask",
     "usable_cores",
 ]

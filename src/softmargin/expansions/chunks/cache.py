@@ -27,18 +27,23 @@ _FREE_SHARE = 0.5  # of the free space of the disk that may be taken where no li
 
 
 class ChunkCache:
-    """The first chunks of a source, as many as ``limit`` bytes hold."""
+    """The first chunks of a source, as many as ``limit`` bytes hold; ``mapped`` ones are not let go between tasks."""
 
-    def __init__(self, limit: int | None = None, directory: str | None = None) -> None:
+    def __init__(self, limit: int | None = None, directory: str | None = None, mapped: bool = False) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="softmargin-chunks-", dir=directory))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._room = int(shutil.disk_usage(self._folder).free * _FREE_SHARE) if limit is None else limit
+        self._mapped: dict[int, Chunk] | None = {} if mapped else None
         self._about: dict[int, tuple[int, tuple[int, int]]] = {}
         self._closed = False  # once a chunk was refused no later one is kept
         self._lock = threading.Lock()
 
     def __contains__(self, number: int) -> bool:
         return number in self._about
+
+    def beside(self) -> ChunkCache:
+        """An empty cache on the same disk, with the room that is left, for chunks that are asked very often."""
+        return ChunkCache(self._room, str(self._folder.parent), mapped=True)
 
     def put(self, number: int, chunk: Chunk) -> None:
         """Keep a chunk, unless there is no room for it."""
@@ -55,6 +60,13 @@ class ChunkCache:
 
     def get(self, number: int) -> Chunk:
         """A chunk, mapped from its files."""
+        if self._mapped is None:
+            return self._read_chunk(number)
+        if number not in self._mapped:
+            self._mapped[number] = self._read_chunk(number)
+        return self._mapped[number]
+
+    def _read_chunk(self, number: int) -> Chunk:
         first, shape = self._about[number]
         if self._file(number, "X").exists():
             X: Any = self._read(number, "X")

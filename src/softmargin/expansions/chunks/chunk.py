@@ -19,7 +19,7 @@ from scipy import sparse
 from softmargin.expansions.features import DenseFeatures, SparseFeatures
 from softmargin.expansions.protocol import Array
 
-__all__ = ["Chunk", "ChunkVector", "ClassCodes", "ClassSigns", "RowWeights", "Source", "check_finite"]
+__all__ = ["Chunk", "ChunkVector", "ClassCodes", "ClassSigns", "FoldWeights", "RowWeights", "Source", "check_finite"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,10 @@ class Chunk:
 class Source(Protocol):
     """Where chunks come from: a task goes to every chunk, and results come back in the order of the rows."""
 
-    n_chunks: int | None
+    @property
+    def n_chunks(self) -> int | None:
+        """How many chunks, where it is known."""
+        ...
 
     def collect(self, task: Callable[[Chunk], Any]) -> list[Any]:
         """``[task(chunk) for chunk in chunks]``."""
@@ -69,6 +72,10 @@ class Source(Protocol):
 
     def total(self, task: Callable[[Chunk], Any]) -> Any:
         """The sum of ``task(chunk)``, by its method ``plus``; empty chunks are left out."""
+        ...
+
+    def mapped(self, function: Callable[[Chunk], Chunk]) -> Source:
+        """The chunks that ``function`` makes of these, kept; their ``first`` tells those with rows apart."""
         ...
 
 
@@ -123,6 +130,32 @@ class RowWeights(ChunkVector):
         return replace(self, scale=self.scale * float(factor))
 
     __rmul__ = __mul__
+
+
+@dataclass(frozen=True)
+class FoldWeights(RowWeights):
+    """The weights of one fold's rows (``held``) or of all others; the rest weigh nothing.
+
+    A chunk draws the fold of each of its rows, always the same, so folds take no pass and no memory.
+    """
+
+    n_folds: int = 5
+    fold: int = 0
+    held: bool = False
+    seed: int = 0
+
+    @classmethod
+    def of_rows(cls, weight: RowWeights, n_folds: int, fold: int, held: bool, seed: int = 0) -> FoldWeights:
+        """The weights of a fold, from those of all rows."""
+        return cls(weight.scale, weight.values, weight.by_class, n_folds, fold, held, seed)
+
+    def of(self, chunk: Chunk) -> Array:
+        return np.where((self.folds(chunk) == self.fold) == self.held, super().of(chunk), 0.0)
+
+    def folds(self, chunk: Chunk) -> NDArray[np.int64]:
+        """The fold of each row."""
+        random = np.random.default_rng([self.seed, chunk.first, len(chunk)])
+        return random.integers(self.n_folds, size=len(chunk))
 
 
 def check_finite(chunk: Chunk, where: str) -> Chunk:

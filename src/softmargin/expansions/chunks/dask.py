@@ -8,7 +8,8 @@ the lost partitions again on another one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -44,6 +45,14 @@ class DaskChunks:
         parts = [chunk(names, *row) for row in zip(*columns, strict=True)]
         self._parts = list(dask.persist(*parts)) if _is_distributed() else parts
         self.n_chunks: int | None = len(self._parts)
+
+    def mapped(self, function: Callable[[Chunk], Chunk]) -> DaskChunks:
+        """The chunks that a function makes of these, numbered and kept where they are made."""
+        dask = _module("dask")
+        run = dask.delayed(_numbered, pure=False)
+        other = copy(self)
+        other._parts = list(dask.persist(*[run(function, part, number) for number, part in enumerate(self._parts)]))
+        return other
 
     def collect(self, task: Callable[[Chunk], Any]) -> list[Any]:
         """``[task(chunk) for chunk in chunks]``, brought here."""
@@ -145,6 +154,10 @@ def _matrix(part: Any) -> Any:
 def _labels(part: Any) -> Any:
     y = np.asarray(part).ravel()
     return y.astype(str) if y.dtype == object else y
+
+
+def _numbered(function: Callable[[Chunk], Chunk], chunk: Chunk, number: int) -> Chunk:
+    return replace(function(chunk), first=number)
 
 
 def _add(totals: list[Any]) -> Any:

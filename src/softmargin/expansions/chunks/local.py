@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial, reduce
+from itertools import islice
 from typing import Any
 
 from softmargin._threads import one_blas_thread
@@ -45,6 +46,15 @@ class LocalChunks:
     def total(self, task: Callable[[Chunk], Any]) -> Any:
         """The sum of the results of all chunks that have rows."""
         return reduce(lambda a, b: a.plus(b), (result for result in self._results(task) if result is not None))
+
+    def mapped(self, function: Callable[[Chunk], Chunk]) -> LocalChunks:
+        """The chunks that a function makes of these, kept in a cache of their own."""
+        cache = None if self._cache is None else self._cache.beside()
+        return LocalChunks(partial(self._pieces_of, function), self.n_chunks, cache=cache, n_threads=self._n_threads)
+
+    def _pieces_of(self, function: Callable[[Chunk], Chunk], start: int) -> Iterator[Callable[[], Chunk]]:
+        for load in islice(self._loads(), start, None):
+            yield partial(_run, function, load)
 
     def _results(self, task: Callable[[Chunk], Any]) -> Iterator[Any]:
         under_way: deque[Future[Any]] = deque()

@@ -22,6 +22,8 @@ from softmargin.expansions.protocol import Array, Sampled, Term, Totals
 
 __all__ = ["ChunkedFeatures", "ChunkedLandmarks"]
 
+_MANY_ROWS = 1 << 13  # of a block whose scores under all coefficient vectors stay in cache
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -37,6 +39,47 @@ class Pass:
             return None
         parts = [None if vector is None else vector.of(chunk) for vector in self.vectors]
         return self.features(chunk).sweep(self.coef, self.term, parts)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Arrays of one pass that add up, None where the term gave none."""
+
+    parts: tuple[Any, ...]
+
+    def plus(self, other: Sums) -> Sums:
+        """The sums of two sets of rows."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return Sums(tuple(None if a is None or b is None else a + b for a, b in pairs))
+
+
+@dataclass(frozen=True)
+class ManyPass:
+    """The task of a pass with several coefficient vectors at once, the columns of ``coef``.
+
+    ``term(scores, *parts)`` gets the scores (rows, columns) and returns slopes of that shape, or None, and a tuple of
+    sums of its own; the answer is ``Phi' slopes``, then those.
+    """
+
+    features: Callable[[Chunk], DenseFeatures | SparseFeatures]
+    coef: Array
+    term: Callable[..., tuple[Array | None, tuple[Any, ...]]]
+    vectors: tuple[ChunkVector | None, ...]
+
+    def __call__(self, chunk: Chunk) -> Sums | None:
+        if len(chunk) == 0:
+            return None
+        total: Sums | None = None
+        Z, parts = self.features(chunk).rows(), [None if one is None else one.of(chunk) for one in self.vectors]
+        for first in range(0, len(chunk), _MANY_ROWS):
+            rows = slice(first, first + _MANY_ROWS)
+            block = Z[rows]
+            scores = np.asarray(block @ self.coef.astype(Z.dtype, copy=False), dtype=np.float64)
+            slopes, sums = self.term(scores, *(None if part is None else part[rows] for part in parts))
+            gradient = None if slopes is None else np.asarray(block.T @ slopes.astype(Z.dtype, copy=False), dtype=float)
+            here = Sums((gradient, *sums))
+            total = here if total is None else total.plus(here)
+        return total
 
 
 def _linear(chunk: Chunk) -> DenseFeatures | SparseFeatures:
@@ -63,6 +106,11 @@ class ChunkedFeatures:
     def sweep(self, coef: Array, term: Term, vectors: Sequence[Any] = ()) -> Totals:
         totals: Totals = self.data.source.total(Pass(self.features, coef, term, tuple(vectors)))
         return totals
+
+    def sweep_many(self, coef: Array, term: Any, vectors: Sequence[Any] = ()) -> tuple[Any, ...]:
+        """One pass with several coefficient vectors, the columns of ``coef``; see :class:`ManyPass`."""
+        sums: Sums = self.data.source.total(ManyPass(self.features, coef, term, tuple(vectors)))
+        return sums.parts
 
     def sample(self, vectors: Sequence[Any] = ()) -> Sampled:
         """Some rows in memory, with the same rows of every vector and how many rows each stands for."""

@@ -27,6 +27,7 @@ class ChunkedRows:
         self.feature_names = None if names is None else np.asarray(names, dtype=object)
         self._n_columns = n_columns
         self._look: Look | None = None
+        self.memory_limit: int | None = None  # bytes that a fit may keep of these rows between passes
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -79,6 +80,11 @@ class ChunkedLabels:
     def __init__(self, rows: ChunkedRows, classes: NDArray[Any] | None = None) -> None:
         self.rows = rows
         self._classes = classes
+
+    @property
+    def coded(self) -> NDArray[Any] | None:
+        """The classes that codes stand for, where chunks hold codes."""
+        return self._classes
 
     @property
     def values(self) -> NDArray[Any]:

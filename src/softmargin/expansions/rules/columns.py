@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import softmargin._compiled.coverage as kernel
+from softmargin._compiled.rules import fill
 from softmargin._threads import in_threads
 from softmargin.expansions.features.base import Features
 from softmargin.expansions.memory import require_square
@@ -23,6 +24,8 @@ Array = NDArray[np.floating[Any]]
 
 # Rows times rules from which a second thread is taken for a product; to be measured by `python -m benchmarks rules`.
 _THREADED = 500_000
+_BYTES = 256
+_SIGNS = 2.0 * np.unpackbits(np.arange(_BYTES, dtype=np.uint8)[:, None], axis=1, bitorder="little") - 1  # (256, 8)
 
 
 def pack(covered: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -34,7 +37,8 @@ def pack(covered: NDArray[np.bool_]) -> NDArray[np.uint64]:
 class RuleColumns(Features):
     """The +-1 columns of some rules over the training rows; grows one rule at a time.
 
-    The words of all rules sit in one array with room to grow, so that appending costs no copy of what is there.
+    The words of all rules sit in one array with room to grow, so that appending costs no copy of what is there. For
+    products the bits of eight rules also sit in one byte per row, written by the first product that needs them.
     ``known`` are the rules in words, where they have been put into words: new rows can be scored by those only.
     """
 
@@ -43,6 +47,8 @@ class RuleColumns(Features):
         self.known: list[Rule] = []
         self._words = np.zeros((max(room, 1), (n_rows + 63) // 64), dtype=np.uint64)
         self._count = 0
+        self._groups = np.zeros((0, n_rows), dtype=np.uint8)
+        self._grouped = 0  # rules whose bits are in the bytes
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,6 +77,7 @@ class RuleColumns(Features):
     def keep(self, count: int) -> None:
         """Forget all but the first ``count`` rules."""
         self._count = min(self._count, count)
+        self._grouped = min(self._grouped, count)
 
     def select(self, columns: Sequence[int] | NDArray[np.intp]) -> RuleColumns:
         """Some of the rules, in the given order."""
@@ -90,9 +97,10 @@ class RuleColumns(Features):
 
     def column(self, t: int) -> Array:
         """Rule ``t`` as +-1."""
-        out = np.empty(self.n_rows)
-        kernel.apply(self._words[t : t + 1], np.ones(1), out)
-        return out
+        return 2.0 * self._covered(t) - 1
+
+    def _covered(self, t: int) -> NDArray[np.uint8]:
+        return np.unpackbits(self._words[t].view(np.uint8), count=self.n_rows, bitorder="little")
 
     def columns(self, at: NDArray[np.intp]) -> Array:
         dense = np.empty((self.n_rows, len(at)), order="F")
@@ -127,26 +135,40 @@ class RuleColumns(Features):
 
     def apply(self, coef: Array) -> Array:
         """``H coef``."""
-        out, coef = np.empty(self.n_rows), np.ascontiguousarray(coef, dtype=np.float64)
-        words = self.bits.shape[1]
-        marks = np.linspace(0, words, self._parts() + 1).astype(int)
+        out = np.empty(self.n_rows)
+        groups = self._bytes()
+        padded = np.zeros(8 * len(groups))
+        padded[: self._count] = coef
+        tables = np.ascontiguousarray(padded.reshape(-1, 8) @ _SIGNS.T)
+        marks = np.linspace(0, self.n_rows, self._parts() + 1).astype(int)
 
         def rows(part: tuple[int, int]) -> None:
-            kernel.apply(self.bits[:, part[0] : part[1]], coef, out[64 * part[0] : 64 * part[1]])
+            kernel.add_up(groups[:, part[0] : part[1]], tables, out[part[0] : part[1]])
 
         in_threads(rows, pairwise(marks), self._parts())
         return out
 
     def transpose(self, r: Array) -> Array:
         """``H' r``."""
-        out, r = np.empty(self._count), np.ascontiguousarray(r, dtype=np.float64)
-        marks = np.linspace(0, self._count, self._parts() + 1).astype(int)
+        groups, r = self._bytes(), np.ascontiguousarray(r, dtype=np.float64)
+        offsets = (_BYTES * np.arange(len(groups) + 1)).astype(np.int32)
+        hist = np.zeros((_BYTES * len(groups), 1))
+        parts = np.array_split(np.arange(len(groups), dtype=np.int32), self._parts())
+        in_threads(lambda part: fill(groups, None, r[:, None], offsets, part, hist), parts, self._parts())
+        return np.asarray((hist.reshape(-1, _BYTES) @ _SIGNS).ravel()[: self._count])
 
-        def rules(part: tuple[int, int]) -> None:
-            kernel.transpose(self.bits[part[0] : part[1]], r, out[part[0] : part[1]])
-
-        in_threads(rules, pairwise(marks), self._parts())
-        return out
+    def _bytes(self) -> NDArray[np.uint8]:
+        """The bits of rules ``8 g, ..., 8 g + 7`` in byte ``g`` of each row."""
+        needed = -(-self._count // 8)
+        if len(self._groups) < needed:
+            more = np.zeros((needed - len(self._groups), self.n_rows), dtype=np.uint8)
+            self._groups = np.concatenate([self._groups, more])
+        for t in range(self._grouped, self._count):
+            group = self._groups[t // 8]
+            group &= np.uint8((1 << t % 8) - 1)  # rules forgotten since may have left theirs here
+            group |= self._covered(t) << np.uint8(t % 8)
+        self._grouped = self._count
+        return self._groups[:needed]
 
     def _parts(self) -> int:
         return self.n_threads if self.n_rows * self._count >= _THREADED else 1

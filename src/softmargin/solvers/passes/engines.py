@@ -26,8 +26,9 @@ from softmargin.solvers.passes.least_squares import solve_least_squares_by_passe
 from softmargin.solvers.passes.newton import MOST_COLUMNS, Visited, minimise
 from softmargin.solvers.passes.quasi_newton import minimise_by_gradients
 from softmargin.solvers.passes.rounding import RoundedTerm
+from softmargin.solvers.passes.sample_newton import minimise_with_sample
 
-__all__ = ["LEAST_SQUARES_BY_PASSES", "engines_by_passes"]
+__all__ = ["LEAST_SQUARES_BY_PASSES", "engines_by_passes", "has_smooth_ridge", "sample_problem"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -46,12 +47,20 @@ def engines_by_passes(in_memory: Sequence[Engine]) -> tuple[Engine, ...]:
     def smooth(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
         coef, intercept = _point(problem, start, started)
         n_iter = 0
+        history: list[float] = []
         for loss in problem.loss.relaxations() if start is None and coef is None else ():
             relaxed = problem.with_loss(loss)
             rough, history = minimise(_visit(relaxed, RowTerm, coef, intercept), _within(max(tol, _ROUGH)), max_iter)
             n_iter, coef, intercept = n_iter + len(history) - 1, rough.coef, rough.intercept
-        here, history = minimise(_visit(problem, RowTerm, coef, intercept), _within(tol), max_iter, verbose)
-        return _solution(here, history, n_iter)
+        history = []
+        few = sample_problem(problem) if coef is not None and has_smooth_ridge(problem) else None
+        if few is not None and coef is not None:
+            near, history = minimise_with_sample(problem, few, coef, intercept, _within(tol))
+            if near is not None and near.gap <= tol:
+                return _solution(near, history, n_iter)
+            coef, intercept = (coef, intercept) if near is None else (near.coef, near.intercept)
+        here, more = minimise(_visit(problem, RowTerm, coef, intercept), _within(tol), max_iter, verbose)
+        return _solution(here, history + more, n_iter)
 
     def wide(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
         coef, intercept = _point(problem, start, started)
@@ -106,6 +115,11 @@ def _is_wide(problem: Problem) -> bool:
     return problem.loss.convex and problem.loss.smooth and _is_ridge(problem)
 
 
+def has_smooth_ridge(problem: Problem) -> bool:
+    """Whether a smooth convex loss with a ridge and room for a Hessian."""
+    return problem.loss.convex and problem.loss.smooth and _is_ridge(problem) and _has_room(problem)
+
+
 def _is_kinked(problem: Problem) -> bool:
     return can_round(problem.loss) and _is_ridge(problem) and _has_room(problem)
 
@@ -146,21 +160,27 @@ def _visit(problem: Problem, kind: type[RowTerm], coef: Array | None, intercept:
     return Visited.at(problem, term, coef, intercept)
 
 
-def _sample_fit(problem: Problem, engines: Sequence[Engine]) -> Any:
-    """The solution of the problem on some rows, each standing for many; (None, 0) where there is no sample."""
+def sample_problem(problem: Problem) -> Problem | None:
+    """The problem on some rows in memory, each standing for many; None where all rows are there."""
     sample = problem.expansion.sample(problem.vectors)
     if sample is None:
-        return None, 0.0
+        return None
     y, weights, tilt, offset = sample.vectors
-    times = sample.times
-    few = replace(
+    return replace(
         problem,
         expansion=sample.expansion,
         y=y,
-        weights=weights * times,
-        tilt=None if tilt is None else tilt * times,
+        weights=weights * sample.times,
+        tilt=None if tilt is None else tilt * sample.times,
         offset=offset,
     )
+
+
+def _sample_fit(problem: Problem, engines: Sequence[Engine]) -> Any:
+    """The solution of the problem on some rows; (None, 0) where there is no sample."""
+    few = sample_problem(problem)
+    if few is None:
+        return None, 0.0
     for engine in engines:
         if engine.fits(few):
             found = engine.run(few, None, _SAMPLE_TOL, 200, 0)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from softmargin.problem import Problem, RowTerm
+from softmargin.problem import Problem
 from softmargin.solvers.passes.newton import Visited
+from softmargin.solvers.passes.sample_newton import GradientTerm
 
 __all__ = ["minimise_by_gradients"]
 
@@ -24,18 +25,11 @@ _MEMORY = 20  # pairs of steps and gradient changes
 _MOST_RUNS = 8
 
 
-class _Gradients(RowTerm):
-    """A row term without curvatures."""
-
-    def __call__(self, *arguments: Any) -> Any:
-        return super().__call__(*arguments)._replace(curvature=None)
-
-
 def minimise_by_gradients(problem: Problem, coef: Array, intercept: float, tol: float, max_iter: int) -> Visited:
     """From a point to one with a relative gap of ``tol``, as far as rounding allows."""
 
-    def term(b: float) -> _Gradients:
-        return _Gradients(problem.loss, b, second=True)
+    def term(b: float) -> GradientTerm:
+        return GradientTerm(problem.loss, b, second=True)
 
     here = Visited.at(problem, term, coef, intercept)
 

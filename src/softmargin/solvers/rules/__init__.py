@@ -1,6 +1,7 @@
 """Boosting over rules or given hypotheses: search, leverage, prune."""
 
-from softmargin.solvers.rules.boosting import UPDATES, BoostedModel, Plan, Round, Watch, boost
+from softmargin.solvers.rules.boosting import UPDATES, BoostedModel, Plan, Round, Watch, boost, boost_state
+from softmargin.solvers.rules.chunked import ChunkedRules
 from softmargin.solvers.rules.learners import GivenColumns, GivenLearner, Hypothesis, RuleLearner
 from softmargin.solvers.rules.leveraging import SeparableWarning, WeightedRisk, correct, leverage
 from softmargin.solvers.rules.pruning import prune
@@ -12,6 +13,7 @@ __all__ = [
     "UPDATES",
     "BoostedModel",
     "BoostedTrees",
+    "ChunkedRules",
     "GivenColumns",
     "GivenLearner",
     "Hypothesis",
@@ -24,6 +26,7 @@ __all__ = [
     "Watch",
     "WeightedRisk",
     "boost",
+    "boost_state",
     "boost_trees",
     "correct",
     "leverage",

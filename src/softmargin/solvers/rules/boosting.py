@@ -30,9 +30,10 @@ from numpy.typing import NDArray
 
 from softmargin.losses import Exponential, Loss
 from softmargin.solvers.rules.learners import Hypothesis, Learner, Proposal
+from softmargin.solvers.rules.resident import ResidentState
 from softmargin.solvers.rules.state import ModelState
 
-__all__ = ["UPDATES", "BoostedModel", "Plan", "Round", "Watch", "boost"]
+__all__ = ["UPDATES", "BoostedModel", "Plan", "Round", "Watch", "boost", "boost_state"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -102,7 +103,24 @@ def boost(
     With several ``losses`` each round takes the one ``plan.prefer``s: the smallest training ``"error"`` after the step
     or the largest normalised ``"edge"`` before it. ``watch`` sees the model after every round.
     """
-    state = _start(learner, losses[0], y, weights, plan)
+    columns, n_fixed = learner.hold(min(plan.n_rounds + 1, 128)), int(plan.fit_intercept)
+    state = ResidentState(
+        loss=losses[0],
+        smoothing=plan.smoothing,
+        n_fixed=n_fixed,
+        coef=np.zeros((len(y), n_fixed)),
+        y=y,
+        weights=weights,
+        learner=learner,
+        columns=columns,
+    )
+    return boost_state(state, losses, plan, watch)
+
+
+def boost_state(state: ModelState, losses: Sequence[Loss], plan: Plan, watch: Watch | None = None) -> BoostedModel:
+    """Boost from an empty model, wherever its rows are."""
+    if state.n_fixed:
+        state.minimise([0], plan.tol)
     model = BoostedModel(losses[0])
     model.residuals.append(state.largest_edge())
     first_size = state.size
@@ -122,8 +140,8 @@ def boost(
             break
     if watch is not None:
         _return_to(model, state, watch.best_stage)
-    if plan.learning_rate == 1 and plan.update != "single" and state.columns.shape[1]:
-        state.minimise(range(state.columns.shape[1]), plan.tol)
+    if plan.learning_rate == 1 and plan.update != "single" and state.n_columns:
+        state.minimise(range(state.n_columns), plan.tol)
         model.stages.pop()
         model.risks.pop()
         _record(model, state)
@@ -132,15 +150,6 @@ def boost(
         model.gap, model.certificate = max(model.residuals), "largest residual of a leveraging step"
     model.loss = state.loss
     return model
-
-
-def _start(learner: Learner, loss: Loss, y: Array, weights: Array, plan: Plan) -> ModelState:
-    columns, n_fixed = learner.hold(min(plan.n_rounds + 1, 128)), int(plan.fit_intercept)
-    coef = np.zeros((len(y), n_fixed))
-    state = ModelState(loss, y, weights, learner, columns, plan.smoothing, n_fixed, coef)
-    if n_fixed:
-        state.minimise([0], plan.tol)
-    return state
 
 
 def _choose(
@@ -170,17 +179,13 @@ def _merit(state: ModelState, proposal: Proposal, prefer: str | None) -> float:
     """The edge before the step, or the share of the weight on the wrong side after it."""
     if prefer == "edge":
         return proposal.edge
-    wrong = sum(float(state.weights @ (point.margins <= 0)) for point in state.trial(proposal))
-    return wrong / (float(state.weights.sum()) * len(state.points))
+    return state.after(proposal)[1]
 
 
 def _propose(state: ModelState, n_round: int, plan: Plan) -> Proposal | None:
-    candidates = state.learner.propose(state.signed_weights(), n_round, plan.n_candidates)
+    candidates = state.propose(n_round, plan.n_candidates)
     if len(candidates) > 1:
-        return min(
-            candidates,
-            key=lambda one: sum(state.risk_of(k).value(point) for k, point in enumerate(state.trial(one))),
-        )
+        return min(candidates, key=lambda one: state.after(one)[0])
     return candidates[0] if candidates else None
 
 
@@ -192,7 +197,7 @@ def _round(model: BoostedModel, state: ModelState, proposal: Proposal, scores: t
     decrease, old = _guaranteed_decrease(state, members, before), state.coef[:, members]
     model.residuals.append(_update(state, members, proposal.edge, len(model.rounds) + 1, plan))
     if plan.update == "corrective" and plan.learning_rate == 1 and state.objective() > before - decrease:
-        state.minimise(range(state.columns.shape[1]), plan.tol)  # a rough round fell short of the promised rate
+        state.minimise(range(state.n_columns), plan.tol)  # a rough round fell short of the promised rate
     changed |= state.smoothing != smoothing
     model.loss = state.loss
     steps = state.coef[:, members] - old
@@ -207,21 +212,22 @@ def _round(model: BoostedModel, state: ModelState, proposal: Proposal, scores: t
 def _guaranteed_decrease(state: ModelState, members: Sequence[int], objective: float) -> float:
     """The least decrease of the objective by an exact step on a block; see the module's docstring."""
     gradients = np.square(state.gradients(members))
-    columns, pseudo = state.columns.select(members), state.pseudo(members)
+    pseudo = state.pseudo(members)
     if not isinstance(state.loss, Exponential):
-        bend = float(state.loss.curvature_bound) * (columns.squared_norms(state.weights) + 2 * pseudo)
+        bend = float(state.loss.curvature_bound) * (state.squared_norms(members) + 2 * pseudo)
         ratios = np.divide(gradients, 2 * bend, out=np.zeros_like(gradients), where=(bend > 0) & np.isfinite(bend))
         return float(ratios.max(axis=1).sum())
     coef, all_pseudo = state.coef, state.pseudo(range(state.coef.shape[1]))
     total = objective + float((2 * all_pseudo).sum()) * len(coef)
-    reach = np.array([max(1.0, float(np.abs(columns.column(t)).max())) for t in range(len(members))])
-    share = (gradients / np.square(state.loss.rate * reach * total)).max(axis=1).sum() if total > 0 else 0.0
+    share = (
+        (gradients / np.square(state.loss.rate * state.reach(members) * total)).max(axis=1).sum() if total > 0 else 0.0
+    )
     return total * (1 - np.sqrt(max(0.0, 1 - share)))
 
 
 def _update(state: ModelState, new: Sequence[int], edge: float, n_round: int, plan: Plan) -> float:
     """The steps of a round; the largest residual they left."""
-    count, fixed = state.columns.shape[1], list(range(state.n_fixed))
+    count, fixed = state.n_columns, list(range(state.n_fixed))
     if plan.update == "corrective":
         rough = _ROUND_TOL * edge if plan.learning_rate == 1 else 0.0  # a shortened step cannot be made up for
         return state.minimise(range(count), max(plan.tol, rough), plan.learning_rate)

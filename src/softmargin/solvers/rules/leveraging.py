@@ -17,6 +17,7 @@ smoothing of the rule's accuracy. Without it a separated block raises ``Separabl
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -30,15 +31,18 @@ from softmargin.losses import Exponential, Loss
 from softmargin.solvers.linalg import backtrack, definite_cholesky
 
 __all__ = [
+    "ROUNDING",
     "Block",
     "BlockDerivatives",
     "Evaluation",
     "Leverage",
     "Separable",
     "SeparableWarning",
+    "SmoothedBlock",
     "WeightedRisk",
     "correct",
     "leverage",
+    "newton",
 ]
 
 Array = NDArray[np.floating[Any]]
@@ -55,6 +59,7 @@ _THREADED = 20_000
 # passes than a new Hessian costs (to be measured by the corrective fits of `python -m benchmarks rules`).
 _CONTRACTS = 0.2
 _LARGEST_COEFFICIENT = 1e6  # beyond it the risk has no digits left to lose: the optimum is at infinity
+ROUNDING = 1e-13  # of the risk: below, sums over the rows do not tell two points apart
 _MAX_PASSES = 200
 _MAX_NEWTON = 100
 
@@ -121,17 +126,13 @@ class Leverage:
 
 @dataclass(frozen=True)
 class Block:
-    """Coefficients of a block with the margins they give; of a solved one also the largest normalised edge left.
-
-    ``hessian``, of the block or of all its columns but the last, serves a later solve nearby.
-    """
+    """Coefficients of a block with the margins they give; of a solved one also the largest normalised edge left."""
 
     coef: Array
-    point: Evaluation
+    point: Any
     edge: float = math.inf
     n_iter: int = 0
     converged: bool = False
-    hessian: Array | None = None
 
 
 def leverage(
@@ -160,21 +161,23 @@ def leverage(
 def correct(
     risk: WeightedRisk, columns: Expansion, start: Block, *, smoothing: Array | float = 0.0, tol: float = 1e-10
 ) -> Block:
-    """Solve [LC] for a whole block by damped Newton from ``start``.
+    """Solve [LC] for a whole block of rows in memory from ``start``."""
+    smoothing = np.broadcast_to(np.asarray(smoothing, dtype=float), start.coef.shape)
+    return newton(BlockDerivatives(risk.loss, smoothing, risk, columns), start, tol)
 
-    Hessians are reused, in a block and between blocks, while the steps they give contract the edge.
-    """
+
+def newton(block: SmoothedBlock, start: Block, tol: float) -> Block:
+    """Damped Newton until the largest edge on the block is ``tol``; a Hessian serves while its steps contract."""
     coef: Array = start.coef.astype(np.float64)
     point = start.point
-    block = BlockDerivatives(risk, columns, np.broadcast_to(np.asarray(smoothing, dtype=float), coef.shape))
     edge, last = math.inf, math.inf
-    hessian = block.extend(start.hessian, point)
+    hessian = block.first_hessian(point)
     for iteration in range(_MAX_NEWTON + 1):
         gradient, edge = block.gradient(point, coef)
         if edge <= tol or iteration == _MAX_NEWTON:
             break
         if edge > _CONTRACTS * last:
-            hessian = columns.gram(risk.weights * point.curvature)
+            hessian = block.hessian(point)
         last = edge
         moved = block.search(point, coef, block.direction(hessian, coef, gradient), gradient)
         if moved is None:  # rounding: nothing left to gain
@@ -184,39 +187,44 @@ def correct(
             raise Separable("every margin is positive")
         if np.abs(coef).max() > _LARGEST_COEFFICIENT:
             raise Separable("coefficients grow without end")
-    return Block(coef, point, edge, iteration, edge <= tol, hessian)
+    return Block(coef, point, edge, iteration, edge <= tol)
 
 
 @dataclass
-class BlockDerivatives:
-    """Derivatives of the smoothed risk in the coefficients of a block."""
+class SmoothedBlock(ABC):
+    """Derivatives of the smoothed risk in the coefficients of a block, wherever its rows are.
 
-    risk: WeightedRisk
-    columns: Expansion
+    A point is whatever is known of the rows at some coefficients.
+    """
+
+    loss: Loss
     smoothing: Array
 
-    def extend(self, hessian: Array | None, point: Evaluation) -> Array:
-        """A Hessian of the whole block from one of all columns, or all but the last, or from nothing."""
-        count, weights = self.columns.shape[1], self.risk.weights
-        if hessian is None or len(hessian) < count - 1:
-            return self.columns.gram(weights * point.curvature)
-        if len(hessian) == count:
-            return hessian
-        unit = np.zeros(count)
-        unit[-1] = 1.0
-        column = self.columns.transpose(weights * point.curvature * self.columns.apply(unit))
-        wider = np.empty((count, count), order="F")
-        wider[:-1, :-1] = hessian
-        wider[:, -1] = wider[-1, :] = column
-        return wider
+    def first_hessian(self, point: Any) -> Array:
+        """The Hessian to begin with; one that is nearly right will do."""
+        return self.hessian(point)
 
-    def gradient(self, point: Evaluation, coef: Array) -> tuple[Array, float]:
+    @abstractmethod
+    def hessian(self, point: Any) -> Array:
+        """The Hessian of the risk, without smoothing."""
+
+    @abstractmethod
+    def pull(self, point: Any) -> tuple[Array, float]:
+        """The gradient of the risk, without smoothing, and the total weight of the examples."""
+
+    @abstractmethod
+    def search(self, point: Any, coef: Array, step: Array, gradient: Array) -> tuple[Array, Any] | None:
+        """The coefficients and the point after the step, or after a part of it that decreases the risk enough."""
+
+    @abstractmethod
+    def lowest_margin(self, point: Any) -> float:
+        """The smallest margin of all examples."""
+
+    def gradient(self, point: Any, coef: Array) -> tuple[Array, float]:
         """The gradient and its largest entry relative to the weights of the examples: the largest edge."""
-        force = self.risk.weights * point.slope
-        gradient = self.columns.transpose(self.risk.y * force)
-        size = float(np.abs(force).sum())
+        gradient, size = self.pull(point)
         if np.any(self.smoothing):
-            right, wrong = self.risk.loss.slope(coef), self.risk.loss.slope(-coef)
+            right, wrong = self.loss.slope(coef), self.loss.slope(-coef)
             gradient = gradient + self.smoothing * (right - wrong)
             size += float((self.smoothing * np.abs(right - wrong)).max())
         return gradient, float(np.abs(gradient).max()) / size if size > 0 else 0.0
@@ -226,37 +234,52 @@ class BlockDerivatives:
         hessian = hessian.copy(order="F")
         diagonal = np.einsum("ii->i", hessian)
         if np.any(self.smoothing):
-            loss = self.risk.loss
-            diagonal += self.smoothing * (loss.curvature(coef) + loss.curvature(-coef))
+            diagonal += self.smoothing * (self.loss.curvature(coef) + self.loss.curvature(-coef))
         damping = _DAMPING * float(np.abs(gradient).max(initial=0.0))
         diagonal += max(_JITTER * float(diagonal.sum()), damping, np.finfo(float).tiny)
         solve = definite_cholesky(hessian)
         return -gradient / diagonal if solve is None else -solve(gradient)
 
-    def objective(self, point: Evaluation, coef: Array) -> float:
-        """The smoothed risk."""
-        total = self.risk.value(point)
-        if np.any(self.smoothing):
-            total += float(self.smoothing @ (self.risk.loss.value(coef) + self.risk.loss.value(-coef)))
-        return total
+    def pseudo_cost(self, coef: Array) -> float:
+        """What smoothing adds to the risk."""
+        if not np.any(self.smoothing):
+            return 0.0
+        return float(self.smoothing @ (self.loss.value(coef) + self.loss.value(-coef)))
+
+    def separated(self, point: Any) -> bool:
+        """Whether the present coefficients already prove that the optimum is at infinity."""
+        return not np.any(self.smoothing) and _decreases_for_ever(self.loss) and self.lowest_margin(point) > 0
+
+
+@dataclass
+class BlockDerivatives(SmoothedBlock):
+    """A block over rows in memory; a point is an ``Evaluation``."""
+
+    risk: WeightedRisk
+    columns: Expansion
+
+    def hessian(self, point: Evaluation) -> Array:
+        return self.columns.gram(self.risk.weights * point.curvature)
+
+    def pull(self, point: Evaluation) -> tuple[Array, float]:
+        force = self.risk.weights * point.slope
+        return self.columns.transpose(self.risk.y * force), float(np.abs(force).sum())
 
     def search(self, point: Evaluation, coef: Array, step: Array, gradient: Array) -> tuple[Array, Evaluation] | None:
         """Halve the step until the risk decreases enough (Armijo); rounding of the risk itself is forgiven."""
         slope = float(gradient @ step)
-        now = self.objective(point, coef)
-        rounding = 1e-13 * abs(now)
+        now = self.risk.value(point) + self.pseudo_cost(coef)
         move = self.risk.y * self.columns.apply(step)
 
         def at(length: float) -> tuple[float, tuple[Array, Evaluation]]:
             trial, there = coef + length * step, self.risk.at(point.margins + length * move)
-            return self.objective(there, trial), (trial, there)
+            return self.risk.value(there) + self.pseudo_cost(trial), (trial, there)
 
-        found = backtrack(at, now, slope, noise=rounding)
+        found = backtrack(at, now, slope, noise=ROUNDING * abs(now))
         return None if found is None else found.there
 
-    def separated(self, point: Evaluation) -> bool:
-        """Whether the present coefficients already prove that the optimum is at infinity."""
-        return not np.any(self.smoothing) and _decreases_for_ever(self.risk.loss) and bool(point.margins.min() > 0)
+    def lowest_margin(self, point: Evaluation) -> float:
+        return float(point.margins.min())
 
 
 def _forces(

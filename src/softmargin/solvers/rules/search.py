@@ -4,8 +4,7 @@ With ``g = c y w`` (a column per class) the edge of a rule is ``E = 2 G(covered)
 heuristic: the second-order decrease of the risk is ``E^2 / (2 sum c psi'')`` with the same denominator for every rule.
 
 * ``beam``: grow conjunctions one literal at a time and keep the ``beam`` best of each length, at most one ``<=`` and
-  one ``>`` per feature and parent. A literal and its opposite tie exactly at the start (a rule and its negation) but
-  grow different rules, so both are kept; the histogram of one is the parent's minus the other's.
+  one ``>`` per feature and parent (:mod:`softmargin.solvers.rules.beam`).
 * ``exhaustive``: all pairs of literals by joint histograms; longer rules by fixing the first literals in turn.
 * ``exact``: branch and bound from the beam's answer.
 
@@ -15,8 +14,8 @@ Scores are integers in units of 1e-8 of the total weight and ties go to the shor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -25,16 +24,15 @@ from numpy.typing import NDArray
 
 from softmargin._compiled.coverage import rows_of
 from softmargin._compiled.monomials import best_monomial, best_pair
-from softmargin._compiled.rules import fill, scan
+from softmargin._compiled.rules import fill
 from softmargin.expansions import BinnedTable, in_threads
+from softmargin.solvers.rules.beam import RESOLUTION, Frame, Node, Term, beam_search
 
 __all__ = ["SEARCHES", "Found", "RuleSearch"]
 
 Array = NDArray[np.floating[Any]]
-Term = tuple[int, int, int]
 
 SEARCHES = ("beam", "exact", "exhaustive")
-_RESOLUTION = 1e8  # scores closer than 1e-8 of the total weight are equal
 _THREADED = 200_000  # cells from which a second thread pays (``python -m benchmarks thresholds`` times both ways)
 
 
@@ -49,21 +47,7 @@ class Found:
     @property
     def edge(self) -> float:
         """The edge relative to the total weight, to the resolution of scores."""
-        return self.score / _RESOLUTION
-
-
-@dataclass
-class _Node:
-    """A partial monomial with the histogram of the rows it covers."""
-
-    terms: tuple[Term, ...]
-    score: int
-    bits: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
-    hist: Array | None = None
-
-    @property
-    def order(self) -> tuple[int, tuple[Term, ...]]:
-        return -self.score, self.terms
+        return self.score / RESOLUTION
 
 
 class RuleSearch:
@@ -90,69 +74,52 @@ class RuleSearch:
         size = float(np.abs(g).sum())
         if size == 0 or self.binned.offsets[-1] == 0:
             return []
-        frame = _Frame.of(self.binned, g, _RESOLUTION / size, self.n_threads)
-        pool = sorted(self._beam(frame), key=lambda node: (-node.score, len(node.terms), node.terms))
+        frame = _Frame(self.binned, g.sum(axis=0), RESOLUTION / size, g, self._rows, self.n_threads)
+        pool = beam_search(frame, self.max_literals, self.beam)
         if self.search != "beam" and pool:
             pool = self._certify(frame, pool)
         return _distinct(pool, count, self.binned)
 
-    def _beam(self, frame: _Frame) -> list[_Node]:
-        root = _Node((), -1, self.binned.all_rows(), frame.histogram(None))
-        level, pool = [root], []
-        for depth in range(self.max_literals):
-            children: dict[tuple[Term, ...], tuple[_Node, _Node]] = {}
-            for parent in level:
-                for child in frame.refinements(parent, 2 * max(self.beam, 2)):
-                    if child.score > parent.score:
-                        known = children.setdefault(tuple(sorted(child.terms)), (child, parent))
-                        if known[0].score < child.score:
-                            children[tuple(sorted(child.terms))] = (child, parent)
-            kept = sorted(children.values(), key=lambda pair: pair[0].order)[: max(self.beam, 2)]
-            pool += [child for child, _ in kept]
-            if depth + 1 < self.max_literals:
-                for child, parent in kept:
-                    child.bits = self.binned.refine(parent.bits, child.terms[-1])
-                self._fill(frame, kept)
-            level = [child for child, _ in kept]
-        return pool
-
-    def _fill(self, frame: _Frame, kept: list[tuple[_Node, _Node]]) -> None:
-        """Histograms of the children; a sibling ``>`` of a ``<=`` is the parent minus it when nothing is missing."""
-        by_terms = {child.terms: (child, parent) for child, parent in kept}
-        for child, parent in sorted(kept, key=lambda pair: int(np.bitwise_count(pair[0].bits).sum())):
-            if child.hist is not None:
-                continue
-            count = rows_of(child.bits, self._rows)
-            child.hist = frame.histogram(self._rows[:count])
-            feature, op, code = child.terms[-1]
-            twin = by_terms.get((*child.terms[:-1], (feature, 1 - op, code))) if op < 2 else None
-            if twin is not None and self.binned.layout[feature, 3] < 0 and parent.hist is not None:
-                twin[0].hist = parent.hist - child.hist
-
-    def _certify(self, frame: _Frame, pool: list[_Node]) -> list[_Node]:
+    def _certify(self, frame: _Frame, pool: list[Node]) -> list[Node]:
         best = pool[0]
         frame = frame.counting(best.score)
         if self.search == "exact":
             score, terms = frame.branch_and_bound(self.max_literals, best.score)
         else:
             score, terms = frame.exhaust(self.max_literals, best.score)
-        return [_Node(terms, score), *pool] if score > best.score else pool
+        return [Node(terms, score), *pool] if score > best.score else pool
 
 
 @dataclass
-class _Frame:
-    """The weights of one search and what the kernels need beside them."""
+class _Frame(Frame):
+    """The weights of one search over rows in memory and what the kernels need beside them."""
 
-    binned: BinnedTable
     g: Array
-    total: Array
-    scale: float
+    spare: NDArray[np.int32]
     n_threads: int
 
-    @classmethod
-    def of(cls, binned: BinnedTable, g: Array, scale: float, n_threads: int) -> _Frame:
-        """The frame of a search, with rows counted if the constant has an edge of its own."""
-        return cls(binned, g, g.sum(axis=0), scale, n_threads).counting(0)
+    def root(self) -> Node:
+        return Node((), -1, self.binned.all_rows())
+
+    def histograms(self, nodes: Sequence[tuple[Node, Node]], counted: bool) -> None:
+        """Those of the nodes; a sibling ``>`` of a ``<=`` is the parent minus it when nothing is missing."""
+        frame = self.counting(0) if counted else self
+        by_terms = {child.terms: (child, parent) for child, parent in nodes}
+        for child, parent in nodes:
+            child.hist = None
+            if child.terms:
+                child.bits = self.binned.refine(parent.bits, child.terms[-1])
+        for child, parent in sorted(nodes, key=lambda pair: int(np.bitwise_count(pair[0].bits).sum())):
+            if child.hist is not None:
+                continue
+            rows = None if not child.terms else self.spare[: rows_of(child.bits, self.spare)]
+            child.hist = frame.histogram(rows)
+            feature, op, code = child.terms[-1] if child.terms else (0, 2, 0)
+            twin = by_terms.get((*child.terms[:-1], (feature, 1 - op, code))) if op < 2 else None
+            if twin is None or parent.hist is None or self.binned.layout[feature, 3] >= 0:
+                continue
+            if parent.hist.shape == child.hist.shape:
+                twin[0].hist = parent.hist - child.hist
 
     def counting(self, incumbent: int) -> _Frame:
         """The frame with rows counted where needed: an empty coverage scores as the constant, harmless up to here."""
@@ -173,21 +140,6 @@ class _Frame:
         parts = self.n_threads if len(g) * len(features) >= _THREADED else 1
         in_threads(lambda part: fill(codes, rows, g, offsets, part, hist), np.array_split(features, parts), parts)
         return hist
-
-    def refinements(self, parent: _Node, most: int) -> Iterator[_Node]:
-        """The best literal of each shape and feature on top of ``parent``, at most ``most`` of them."""
-        layout = self.binned.layout
-        scores = np.empty((len(layout), 3), dtype=np.int64)
-        codes = np.empty((len(layout), 3), dtype=np.int32)
-        scan(parent.hist, self.binned.offsets, layout, self.total, self.scale, scores, codes)
-        features, shapes = np.nonzero(scores > parent.score)
-        if len(features) > most:
-            top = np.sort(np.argsort(-scores[features, shapes], kind="stable")[:most])
-            features, shapes = features[top], shapes[top]
-        for j, shape in zip(features.tolist(), shapes.tolist(), strict=True):
-            op = 4 if shape == 2 else shape + 2 * int(layout[j, 2])
-            term = (j, op, int(codes[j, shape]))
-            yield _Node((*parent.terms, term), int(scores[j, shape]))
 
     def branch_and_bound(self, max_literals: int, incumbent: int) -> tuple[int, tuple[Term, ...]]:
         """A better monomial than ``incumbent`` if there is one."""
@@ -253,7 +205,7 @@ def _terms(best: NDArray[np.int32]) -> tuple[Term, ...]:
     return tuple((int(a), int(b), int(c)) for a, b, c in best if a >= 0)
 
 
-def _distinct(pool: list[_Node], count: int, binned: BinnedTable) -> list[Found]:
+def _distinct(pool: list[Node], count: int, binned: BinnedTable) -> list[Found]:
     """The first ``count`` nodes with different coverages that are neither empty nor everything."""
     found: list[Found] = []
     seen: set[bytes] = set()
