@@ -264,7 +264,10 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         for name in ("_hypotheses", "_rounds", "_score", "_stages", "_total_weight"):
             self.__dict__.pop(name, None)  # another learner leaves other traces
         if not data.is_resident:
-            self._fit_chunks(data, signs)
+            self._kinds, self.tuning_scores_ = [False] * data.X.n_columns, None
+            fitted, covered = fit_chunked_rules(self, data, tuple(signs))
+            self._store(fitted)
+            self._note_coverage(covered, data.total_weight)
             return
         y = np.stack(signs).astype(np.float64)
         self._kinds = data.X.kinds
@@ -284,12 +287,6 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
             self._prune(rows)
         if fitted.rules is not None:
             self._describe(data)
-
-    def _fit_chunks(self, data: Any, signs: list[Any]) -> None:
-        self._kinds, self.tuning_scores_ = [False] * data.X.n_columns, None
-        fitted, covered = fit_chunked_rules(self, data, tuple(signs))
-        self._store(fitted)
-        self._note_coverage(covered, data.total_weight)
 
     def _store(self, fitted: FittedRules) -> None:
         model, self._score = fitted.model, fitted.score
