@@ -32,6 +32,7 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 autosummary_generate = True
+autodoc_typehints = "none"  # the numpydoc sections say what parameters are
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]

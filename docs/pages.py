@@ -85,6 +85,11 @@ def write(_: Any) -> None:
     write_papers()
 
 
+def drop_last_blank(_: Any, __: str, source: list[str]) -> None:
+    """Doctests end with a blank line, without which the fence would be expected output; readers need not see it."""
+    source[0] = re.sub(r"\n\n```(?=\n|$)", "\n```", source[0])
+
+
 def copy_papers(app: Any, error: Exception | None) -> None:
     """The papers' page with figures, beside the built pages."""
     source = ROOT / "papers"
@@ -97,5 +102,6 @@ def copy_papers(app: Any, error: Exception | None) -> None:
 def setup(app: Any) -> dict[str, bool]:
     """Sphinx's door."""
     app.connect("builder-inited", write, priority=100)
+    app.connect("source-read", drop_last_blank)
     app.connect("build-finished", copy_papers)
     return {"parallel_read_safe": True}

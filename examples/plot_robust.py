@@ -12,11 +12,11 @@ from softmargin import MarginClassifier, RobustSVC
 from softmargin.datasets import flip_labels, make_moons
 from softmargin.plots import BoundaryDisplay
 
-data = make_moons(300, random_state=0)
+data = make_moons(300, noise=0.15, flip=0.0, random_state=0)
 y, wrong = flip_labels(data.y, 0.125, random_state=0)
 models = {
-    "squared hinge": MarginClassifier(loss="squared_hinge", kernel="rbf", gamma=5.0, C=10.0),
-    "Welsch": RobustSVC(loss="welsch", sigma=1.0, kernel="rbf", gamma=5.0, C=10.0),
+    "squared hinge": MarginClassifier(loss="squared_hinge", kernel="rbf", gamma=12.0, C=30.0),
+    "Welsch": RobustSVC(loss="welsch", sigma=0.8, kernel="rbf", gamma=12.0, C=30.0),
 }
 fig, axes = plt.subplots(1, 2, figsize=(10, 4))
 for ax, (name, model) in zip(axes, models.items(), strict=True):
