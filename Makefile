@@ -57,7 +57,7 @@ test-oldest: $(OLDEST)/.ready
 
 # What is published: sdist and wheel, checked, installed in a clean environment, tested there; TESTS= names a part.
 dist: $(STAMP)
-	$(PY) -m pip install --quiet "build>=1.2" "twine>=6" "check-manifest>=0.50"
+	$(PY) -m pip install --quiet "build>=1.2" "twine>=6"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) tools/check_dist.py $(TESTS)
 
 # Our C by the letter of C11, and the compiled loops, without a warning; CC=clang for the other compiler.
