@@ -50,6 +50,9 @@ def draw(topic: str, rows: list[tuple[str, str, float]], path: Path) -> None:
     clean(ax).axvline(1, color=INK, lw=1)
     ratios = [ratio for *_, ratio in rows]
     ax.set(xscale="log", xlim=(min(0.4, 0.6 * min(ratios)), 6 * max(1.0, *ratios)), xlabel="our time / the best peer's")
+    ticks = [tick for tick in (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30) if ax.get_xlim()[0] <= tick <= ax.get_xlim()[1]]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks([], minor=True)
     ax.set_yticks(list(places), [title for title, *_ in rows], fontsize=8.5)
     figure.savefig(path, dpi=110)
     pyplot().close(figure)
@@ -78,11 +81,19 @@ def write_papers() -> None:
     (MADE / "papers_results.md").write_text(text, encoding="utf-8")
 
 
+def write_governance() -> None:
+    """The repository's page, its links turned towards the pages here."""
+    text = (ROOT / "GOVERNANCE.md").read_text(encoding="utf-8")
+    text = text.replace("](CONTRIBUTING.md)", "](../contributing.md)").replace("](docs/", "](../")
+    (MADE / "governance.md").write_text(text, encoding="utf-8")
+
+
 def write(_: Any) -> None:
     """Everything, before Sphinx reads the sources."""
     MADE.mkdir(exist_ok=True)
     write_benchmarks()
     write_papers()
+    write_governance()
 
 
 def drop_last_blank(_: Any, __: str, source: list[str]) -> None:

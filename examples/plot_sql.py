@@ -9,7 +9,7 @@ row.
 import sqlite3
 
 import matplotlib.pyplot as plt
-import numpy as np
+import pandas as pd
 from sklearn.datasets import load_breast_cancer
 
 from softmargin import RuleBoostClassifier, export
@@ -23,12 +23,12 @@ print(query[:600], "...")
 
 database = sqlite3.connect(":memory:")
 X.rename_axis("id").reset_index().to_sql("tumours", database, index=False)
-rows = database.execute(query).fetchall()
-names = [column[0] for column in database.execute(query).description]
-print(names)
+answers = pd.read_sql(query, database, index_col="id").loc[X.index]
+print(answers.head())
 
-stated = np.array([row[-1] for row in sorted(rows)], dtype=float)
 fig, ax = plt.subplots(figsize=(4.8, 4.4), layout="constrained")
-clean(ax).scatter(model.predict_proba(X)[:, 1], stated, s=14, color=[class_colour(code) for code in y], alpha=0.6)
+clean(ax).scatter(
+    model.predict_proba(X)[:, 1], answers["probability_1"], s=14, color=[class_colour(code) for code in y], alpha=0.6
+)
 ax.axline((0, 0), slope=1, color="black", lw=0.8)
 ax.set(xlabel="predict_proba in Python", ylabel="probability in SQLite")
