@@ -13,9 +13,10 @@ from sklearn.model_selection import train_test_split
 import softmargin
 from softmargin import report
 from softmargin.cli._decisions import decided
+from softmargin.cli._fit_chunks import fit_parts, is_large
 from softmargin.cli._models import classifier
 from softmargin.cli._prepare import Prepared, prepare, require_column
-from softmargin.cli._read import BadInput, read_table
+from softmargin.cli._read import BadInput, read_table, table_files
 from softmargin.cli._write import write_frame, write_whole
 from softmargin.probability import weight_parameters
 
@@ -45,12 +46,17 @@ class FitOptions:
 def fit_file(options: FitOptions, say: Any) -> dict[str, Any]:
     """Read, split, fit, judge on the held-out rows and write everything; the numbers of the report."""
     started = time.perf_counter()
-    train, test = _rows(options, say)
-    for note in train.notes:
-        say(note)
-    say(f"fitting {len(train.y)} rows, holding out {len(test.y)}")
-    model = classifier(options.model, effort=options.effort, time_limit=options.time_limit, seed=options.seed)
-    model.fit(train.X, train.y, **weight_parameters(model, train.weight))
+    files = table_files(options.data)
+    if options.test is None and options.decisions is None and options.positive is None and is_large(files):
+        model, held, labels, (X, y) = fit_parts(options, files, say)
+        train, test = Prepared(X, y, None, None), Prepared(held, labels, None, None)
+    else:
+        train, test = _rows(options, say)
+        for note in train.notes:
+            say(note)
+        say(f"fitting {len(train.y)} rows, holding out {len(test.y)}")
+        model = classifier(options.model, effort=options.effort, time_limit=options.time_limit, seed=options.seed)
+        model.fit(train.X, train.y, **weight_parameters(model, train.weight))
     say(f"judging {', '.join(getattr(model, 'mixture_', [options.model]))}")
     options.output.mkdir(parents=True, exist_ok=True)
     numbers = report.build(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["BadInput", "read_batches", "read_table"]
+__all__ = ["BadInput", "read_batches", "read_table", "table_files"]
 
 _SNIFFED = 1 << 16
 _DELIMITERS = ",;\t|"
@@ -38,7 +38,7 @@ def read_batches(source: str, types: Mapping[str, str] | None = None) -> Iterato
     With ``types`` ("number" or "text" by column) large CSV files come in parts: what a column is need not be found out
     from all of it.
     """
-    for path in _files(source):
+    for path in table_files(source):
         try:
             yield from _frames(path, types)
         except BadInput:
@@ -48,7 +48,8 @@ def read_batches(source: str, types: Mapping[str, str] | None = None) -> Iterato
             raise BadInput(f"{path} cannot be read ({reason}).") from error
 
 
-def _files(source: str) -> list[Path]:
+def table_files(source: str) -> list[Path]:
+    """The files that a path, a folder or a pattern means, in the order of their names."""
     path = Path(source)
     if path.is_dir():
         found = sorted(file for file in path.iterdir() if file.name.lower().endswith(_ENDINGS))
