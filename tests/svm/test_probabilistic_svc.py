@@ -16,6 +16,7 @@ from softmargin import ProbabilisticSVC
 from softmargin.expansions import DenseFeatures, Kernel, expand
 from softmargin.probability import bracket
 from softmargin.solvers import BoxQP, KinkedFamily, solve_psi
+from softmargin.solvers.svm import box_qp, one_corner
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "bracketing.json").read_text())
 WEIGHTED = [*GOLDEN["weighted_svm"], GOLDEN["beta0_interval"]]
@@ -190,3 +191,17 @@ def test_grid_and_path_agree_on_a_lattice_where_scores_tie(seed):
     np.testing.assert_allclose(first, second, atol=1 / 20 + 1e-6)
     decided = np.abs(second - 0.5) > 1 / 40
     np.testing.assert_array_equal(grid.predict(X)[decided], path.predict(X)[decided])
+
+
+def test_weights_of_many_rows_start_on_a_line_and_end_where_each_would_alone(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 2))
+    y = (X[:, 0] + 0.7 * rng.normal(size=160) > 0).astype(int)
+    exact = ProbabilisticSVC(kernel="rbf", n_weights=20).fit(X, y)
+    for module, name in ((box_qp, "EXACT_ROWS"), (one_corner, "EXACT_ROWS"), (box_qp, "ONE_SET")):
+        monkeypatch.setattr(module, name, 10)  # as if 160 rows were many
+    found = ProbabilisticSVC(kernel="rbf", n_weights=20, tol=1e-4).fit(X, y)
+    assert not np.array_equal(found.intercept_, exact.intercept_)
+    scores = [model.family_.scorer(X) + model.intercept_ for model in (found, exact)]
+    np.testing.assert_allclose(scores[0], scores[1], atol=0.02)
+    assert np.abs(found.predict_proba(X) - exact.predict_proba(X)).max() <= 0.05 + 1e-12
