@@ -57,7 +57,8 @@ def make(name, limits=None, **params):
     cls = CLASSIFIERS[name]
     estimator = cls(softmargin.MarginClassifier(tol=1e-9)) if name in META else cls()
     known = estimator.get_params(deep=False)
-    settings = {key: value for key, value in ((limits or TIGHT) | {"random_state": 0}).items() if key in known}
+    cheap = {"random_state": 0, "effort": "fast"}
+    settings = {key: value for key, value in ((limits or TIGHT) | cheap).items() if key in known}
     return estimator.set_params(**settings, **params)
 
 
