@@ -64,7 +64,7 @@ class WeightFamily:
         return found.probability - 0.5 + step * plain / (1 + np.abs(plain))
 
 
-_SHARE = 20  # of the work allowed to a machine, for those that follow one that did not converge
+_SHARE = 200  # of the work allowed to a machine, for those that follow one that did not converge
 
 
 @dataclass(frozen=True)

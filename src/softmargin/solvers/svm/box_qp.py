@@ -53,6 +53,7 @@ SNAP = 1e-9
 SPOILT = 10  # times the violation reached: where multipliers of huge rows were put on bounds they only came near to
 _TINY = float(np.finfo(np.float64).tiny)
 PATIENCE = 500  # working sets after which the equations of the free points are tried, then four times as many, ...
+BEYOND = 1e30  # a bound from where pair steps that do not end soon do not end: their sums hold no digit of the scores
 STEPS_PER_ROUND = 100_000
 STEPS_COUNTED = 2_000  # pair steps that count as another working set
 
@@ -89,6 +90,8 @@ def solve_box_qp(
     u = point.u
     if polish is None:
         polish = len(u) <= EXACT_ROWS or tol < 1e-5
+    if box.largest > BEYOND:
+        max_iter = min(max_iter, PATIENCE)
     if polish:
         _rounds_and_equations(rows, box, point, max(tol, 1e-4), max_iter)
     else:
