@@ -25,6 +25,7 @@ def test_eight_threads_get_the_answers_of_one(name, tmp_path):
             np.testing.assert_array_equal(after, before)
 
 
+@pytest.mark.filterwarnings("ignore:.* gives up every row of one class")
 def test_weighted_fits_made_by_the_first_to_ask_are_made_once_for_all():
     model = sm.TruncatedLogisticRegression().fit(models.X, models.SIGN)  # fits the other weights when asked
     with ThreadPoolExecutor(8) as pool:
