@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from softmargin import probability as probability
     from softmargin import report as report
     from softmargin import tuning as tuning
+    from softmargin.estimators.additive_kernel import AdditiveKernelClassifier as AdditiveKernelClassifier
     from softmargin.estimators.auto_classifier import AutoClassifier as AutoClassifier
     from softmargin.estimators.balancing_svc import BalancingSVC as BalancingSVC
     from softmargin.estimators.coherence import CoherenceClassifier as CoherenceClassifier
@@ -62,6 +63,7 @@ _MODULES = (
     "tuning",
 )
 _EXPORTS: dict[str, str] = {
+    "AdditiveKernelClassifier": "softmargin.estimators.additive_kernel",
     "AutoClassifier": "softmargin.estimators.auto_classifier",
     "BalancingSVC": "softmargin.estimators.balancing_svc",
     "CoherenceClassifier": "softmargin.estimators.coherence",

@@ -17,6 +17,7 @@ KERNELS = ({"kernel": None}, {"kernel": "rbf"}, {"kernel": "rbf", "n_components"
 # what else a user may change between two fits
 CHANGES = {
     "MarginClassifier": ({"loss": "hinge"}, {"loss": "logistic", "probability": False}, {"l1_ratio": 0.5}),
+    "AdditiveKernelClassifier": ({"loss": "squared_hinge"}, {"interactions": True}),
     "CoherenceClassifier": ({"temperature": 0.2}, {"l1_ratio": 1.0}),
     "RobustSVC": ({"loss": "cauchy"}, {"sigma": np.inf}, {"probability": "calibrated"}),
     "TruncatedLogisticRegression": ({"scheme": None}, {"level": 3.0, "scheme": 1}, {"level": np.inf}),

@@ -62,6 +62,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "elastic net": _binary("MarginClassifier", l1_ratio=0.5),
     "scad": _binary("MarginClassifier", penalty="scad"),
     "entropy": _binary("MarginClassifier", loss=losses.BalancedConvex(losses.Matsushita(0.1))),
+    "additive kernel": _several("AdditiveKernelClassifier", loss="squared_hinge", interactions=True),
     "path engine": _binary("ProbabilisticSVC", engine="path", kernel="rbf"),
     "bounded": _binary("BalancingSVC", balance=np.inf),
     "rules": _several("RuleBoostClassifier", n_rules=5),

@@ -112,6 +112,8 @@ VALID: dict[str, Draw] = {
 OWN: dict[tuple[str, str], Draw] = {
     ("MarginClassifier", "loss"): _margin_loss,
     ("MarginClassifier", "n_components"): VALID["n_components"],
+    ("AdditiveKernelClassifier", "loss"): _choice("logistic", "squared_hinge", "coherence", "welsch"),
+    ("AdditiveKernelClassifier", "interactions"): _choice(True, False),
     ("RobustSVC", "loss"): lambda rng: str(rng.choice(ROBUST)),
     ("RobustSVC", "probability"): _choice("auto", False, "calibrated"),
     ("RobustSVC", "shape"): _choice(-2.0, 0.0, 1.0),

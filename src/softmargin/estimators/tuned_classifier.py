@@ -52,7 +52,7 @@ def _inner_has(name: str) -> Any:
 
 def _is_one_problem(template: Any) -> bool:
     """Whether the parameters make one problem (P) of the data, whose path can be followed."""
-    return isinstance(template, ExpansionClassifier) and template._is_settled
+    return isinstance(template, ExpansionClassifier) and template._is_one_problem and template._is_settled
 
 
 def _require_probabilities(template: Any) -> None:

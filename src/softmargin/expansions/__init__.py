@@ -23,7 +23,7 @@ from softmargin.expansions.chunks import (
     usable_cores,
 )
 from softmargin.expansions.features import DenseFeatures, Features, LinearScore, SparseFeatures, canonical_sparse
-from softmargin.expansions.kernels import Kernel, KernelColumns, KernelScore
+from softmargin.expansions.kernels import AdditiveColumns, AdditiveSplines, Kernel, KernelColumns, KernelScore
 from softmargin.expansions.kernels import available as available_kernels
 from softmargin.expansions.landmarks import NystroemFeatures
 from softmargin.expansions.memory import require_square
@@ -43,6 +43,8 @@ __all__ = [
     "EQUAL",
     "MISSING",
     "UNEQUAL",
+    "AdditiveColumns",
+    "AdditiveSplines",
     "BinnedTable",
     "Chunk",
     "ChunkCache",

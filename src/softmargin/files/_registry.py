@@ -20,11 +20,12 @@ __all__ = ["CONSTRUCTED", "class_of", "known_name", "known_value", "tag_of"]
 
 _CLASSES: dict[str, str] = {
     "softmargin": """
-        AutoClassifier BalancingSVC CoherenceClassifier CompositeLeastSquaresClassifier CompositeMarginClassifier
-        MarginClassifier MulticategorySVC ProbabilisticSVC RobustSVC RuleBoostClassifier ScoreCalibrator
-        TruncatedLogisticRegression TruncatedSoftmaxClassifier TunedClassifier""",
+        AdditiveKernelClassifier AutoClassifier BalancingSVC CoherenceClassifier CompositeLeastSquaresClassifier
+        CompositeMarginClassifier MarginClassifier MulticategorySVC ProbabilisticSVC RobustSVC RuleBoostClassifier
+        ScoreCalibrator TruncatedLogisticRegression TruncatedSoftmaxClassifier TunedClassifier""",
     "softmargin.solution": "Solution RobustSolution",
-    "softmargin.expansions": "ColumnScore Kernel KernelScore LinearScore Literal Rule RuleScore TreeScore",
+    "softmargin.expansions": """
+        AdditiveSplines ColumnScore Kernel KernelScore LinearScore Literal Rule RuleScore TreeScore""",
     "softmargin.expansions.kernels.laplacian": "Laplacian",
     "softmargin.expansions.kernels.linear": "Linear",
     "softmargin.expansions.kernels.matern": "Matern",

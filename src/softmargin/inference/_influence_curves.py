@@ -141,7 +141,7 @@ def sensitivity(model: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> Array:
 def _posed(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
     """The problem a model has solved, its solution, and a copy of the model that has seen the rows."""
     check_is_fitted(model)
-    if not hasattr(model, "_problem") or not hasattr(model, "loss_"):
+    if not getattr(model, "_is_one_problem", False) or not hasattr(model, "loss_"):
         raise ValueError(f"{type(model).__name__} is not one margin loss; influence needs one, sensitivity() does not.")
     if len(model.classes_) != 2:
         raise ValueError("influence is for two classes; use one of estimators_ with the labels y == classes_[j].")

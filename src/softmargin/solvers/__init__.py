@@ -1,6 +1,7 @@
 """How is a problem minimised? One file per algorithm, one ``Solution`` for all."""
 
 from softmargin.solution import Solution
+from softmargin.solvers.components import ComponentFit, select_components
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, majorizer
 from softmargin.solvers.linalg import backtrack, shifted_cholesky
@@ -22,6 +23,7 @@ __all__ = [
     "INITS",
     "BoxQP",
     "BoxSolution",
+    "ComponentFit",
     "Engine",
     "GramRows",
     "Iterate",
@@ -36,6 +38,7 @@ __all__ = [
     "has_smooth_ridge",
     "majorizer",
     "sample_problem",
+    "select_components",
     "shifted_cholesky",
     "solve",
     "solve_box_qp",

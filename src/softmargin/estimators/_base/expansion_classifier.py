@@ -36,6 +36,7 @@ class ExpansionClassifier(Scored, ClassifierBase):
     _probabilities: tuple[str | bool, ...] = ("auto", "link", False)
     _fits_chunks = True
     _is_settled = True  # whether parameters alone decide the loss
+    _is_one_problem = True  # whether a fit is one problem (P), whose path, formulas and influences can be asked for
 
     # -- what a family writes ------------------------------------------------------------------------------------
 

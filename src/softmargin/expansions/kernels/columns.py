@@ -79,7 +79,7 @@ class KernelColumns:
         """Kernel columns of the training rows ``X`` (the Gram matrix itself for a precomputed kernel)."""
         if kernel.precomputed:
             return cls(check_gram(X), kernel, np.arange(X.shape[0]))
-        return cls(check_gram(kernel(X, X)) if callable(kernel.name) else None, kernel, X)
+        return cls(check_gram(kernel(X, X)) if kernel.is_own else None, kernel, X)
 
     @property
     def _matrix(self) -> Array:

@@ -1,7 +1,8 @@
 """From a user's words to a similarity with all its parameters decided.
 
-``kernel`` is the name of a registered function (:mod:`softmargin.expansions.kernels.function`), "precomputed" or any
-callable of two matrices of rows; ``gamma`` may be a word (:mod:`softmargin.expansions.kernels.width`).
+``kernel`` is the name of a registered function (:mod:`softmargin.expansions.kernels.function`), a function of that kind
+with its parameters, "precomputed" or any callable of two matrices of rows; ``gamma`` may be a word
+(:mod:`softmargin.expansions.kernels.width`).
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class Kernel:
     @cached_property
     def function(self) -> KernelFunction:
         """The registered function with its parameters."""
+        if isinstance(self.name, KernelFunction):
+            return self.name
         assert isinstance(self.name, str)
         kind = find(self.name)
         return kind(**{name: getattr(self, name) for name in kind.parameters()})
@@ -64,7 +67,7 @@ class Kernel:
     @property
     def is_own(self) -> bool:
         """Whether the user vouches for it: a callable or a matrix given."""
-        return self.precomputed or callable(self.name)
+        return self.precomputed or (callable(self.name) and not isinstance(self.name, KernelFunction))
 
     def among(self, X: Any, dtype: Any) -> Callable[[Any], Array]:
         """A function from row numbers to those rows of the kernel matrix of ``X``."""
@@ -88,7 +91,8 @@ class Kernel:
             return np.asarray(A)
         if A is B:
             require_square(A.shape[0], A.dtype.itemsize)
-        if callable(self.name):
+        if self.is_own:
+            assert callable(self.name)
             similarities = _of_sparse_rows if sparse.issparse(A) and sparse.issparse(B) else _of_rows
             return _finite(similarities(self.name, A, B), "the kernel function given")
         wide = self._widened(A)

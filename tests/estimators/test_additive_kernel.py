@@ -1,0 +1,153 @@
+"""Sums of splines whose components are chosen: against cone problems, and what holds of any such fit."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from softmargin import AdditiveKernelClassifier, TunedClassifier, export, inference, load, losses, save
+from softmargin.expansions import AdditiveColumns
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "components.json").read_text())
+
+
+def rows(n=80, p=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, p))
+    return X, np.sin(6 * X[:, 0]) + 2 * X[:, 3] + 0.3 * rng.standard_normal(n) > 1
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: f"{case['loss']}-{case['interactions']}")
+def test_components_are_those_of_a_cone_problem(case):
+    X, y, weight = (np.array(GOLDEN[name]) for name in ("X", "y", "weight"))
+    parameters = {name: case[name] for name in ("loss", "C", "interactions")}
+    model = AdditiveKernelClassifier(tol=1e-6, **parameters).fit(X, y, weight)
+    assert model.solution_.converged
+    # the cone problem leaves out directions of tiny norm, so its minimum is never below
+    assert -1e-7 < 1 - model.solution_.objective / case["objective"] < 2e-5
+    np.testing.assert_allclose(model.component_norms_[0], case["norms"], atol=2e-2)
+    np.testing.assert_allclose(model.decision_function(X), case["scores"], atol=2e-2)
+    assert 0 < len(model.selected_components_) < len(model.components_)
+
+
+def test_the_components_add_up_to_the_score_and_their_norms_to_the_penalty():
+    X, y = rows()
+    model = AdditiveKernelClassifier(C=0.5, interactions=True).fit(X, y)
+    new = rows(seed=1)[0] * 1.4 - 0.2  # beyond the range of training too
+    np.testing.assert_allclose(model.component_scores(new).sum(axis=1) + model.intercept_, model.decision_function(new))
+    fit = 0.5 * losses.Logistic().value(np.where(y, 1, -1) * model.decision_function(X)).sum()
+    np.testing.assert_allclose(model.solution_.objective, fit + model.component_norms_.sum(), rtol=1e-8)
+    idle = [j for j, one in enumerate(model.components_) if one not in model.selected_components_]
+    assert idle
+    assert not model.component_scores(new)[:, idle].any()
+
+
+def test_an_interaction_holds_no_function_of_one_feature():
+    t = (np.arange(400) + 0.5) / 400
+    X = np.column_stack([np.tile(t[::20], 20), np.repeat(t[::20], 20)])
+    columns = AdditiveColumns(X, interactions=True)
+    image = columns.images(np.cos(5 * X[:, 0]))[:, 2].reshape(20, 20)
+    assert np.abs(image).max() < 1e-2 * np.abs(columns.images(np.cos(5 * X[:, 0]))[:, 0]).max()
+
+
+def test_nothing_is_chosen_where_the_loss_weighs_little():
+    X, y = rows()
+    model = AdditiveKernelClassifier(C=1e-3).fit(X, y)
+    assert model.selected_components_ == []
+    assert model.solution_.gap <= 1e-4
+    assert np.ptp(model.decision_function(X)) == 0
+
+
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_constant_features_and_units_change_nothing(at):
+    X, y = rows()
+    plain = AdditiveKernelClassifier(C=0.5, tol=1e-7).fit(X, y)
+    wider = np.insert(X, at, 7.0, axis=1) * 1e3 + 5
+    model = AdditiveKernelClassifier(C=0.5, tol=1e-7).fit(wider, y)
+    np.testing.assert_allclose(model.decision_function(wider), plain.decision_function(X), atol=1e-4)
+    assert all(at not in one for one in model.components_)
+
+
+def test_only_constant_features_leave_the_intercept():
+    y = np.arange(20) < 6
+    model = AdditiveKernelClassifier().fit(np.ones((20, 2)), y)
+    np.testing.assert_allclose(model.predict_proba(np.ones((1, 2)))[0, 1], 0.3, atol=1e-6)
+
+
+def test_weights_are_repetitions():
+    X, y = rows(50)
+    weight = np.random.default_rng(1).integers(0, 3, size=len(y))
+    X[weight == 0] = np.clip(X[weight == 0], X[weight > 0].min(axis=0), X[weight > 0].max(axis=0))
+    weighted = AdditiveKernelClassifier(tol=1e-7).fit(X, y, weight)
+    repeated = AdditiveKernelClassifier(tol=1e-7).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [losses.TruncatedLogistic(level=1.5), losses.Welsch(sigma=1.5), losses.Copas(0.05)])
+def test_a_robust_loss_never_rises_and_doubts_flipped_labels(loss):
+    X, y = rows(120)
+    flipped = np.flatnonzero(np.abs(np.sin(6 * X[:, 0]) + 2 * X[:, 3] - 1) > 1)[:6]
+    y = y.copy()
+    y[flipped] = ~y[flipped]
+    model = AdditiveKernelClassifier(loss=loss).fit(X, y)
+    assert model.solution_.gap <= 1e-4
+    assert np.all(np.diff(model.solution_.history) <= 1e-9 * abs(model.solution_.objective))
+    assert model.sample_trust_[flipped].max() < np.median(model.sample_trust_)
+
+
+def test_several_classes_have_components_of_their_own():
+    X, _ = rows(90)
+    y = np.array(["low", "mid", "top"])[np.digitize(X[:, 0], [0.3, 0.7])]
+    model = AdditiveKernelClassifier(C=0.5).fit(X, y)
+    assert model.component_weights_.shape == model.component_norms_.shape == (3, 5)
+    assert model.score(X, y) > 0.9
+    assert model.intercept_.shape == (3,)
+    with pytest.raises(AttributeError, match="in each of its estimators_"):
+        _ = model.dual_coef_
+    with pytest.raises(ValueError, match="add up to one score"):
+        model.component_scores(X)
+
+
+def test_files_hold_it_and_other_systems_are_told_that_it_has_no_formula(tmp_path):
+    X, y = rows(40)
+    model = AdditiveKernelClassifier(interactions=True).fit(X, y)
+    save(model, tmp_path / "sum.softmargin")
+    again = load(tmp_path / "sum.softmargin")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.selected_components_ == model.selected_components_
+    assert "smooth functions" in again.describe()
+    with pytest.raises(ValueError, match="no formula"):
+        export.to_sql(model, "t")
+
+
+def test_its_cost_is_tuned():
+    X, y = rows(60)
+    model = TunedClassifier(AdditiveKernelClassifier(), grid={"C": [0.01, 1.0]}, criterion="cv").fit(X, y)
+    assert model.best_params_ == {"C": 1.0}
+
+
+def test_bad_input_is_refused():
+    X, y = rows(30)
+    with pytest.raises(ValueError, match=r"needs a loss with curvature.*Hinge"):
+        AdditiveKernelClassifier(loss="hinge").fit(X, y)
+    with pytest.raises(ValueError, match="interactions must be True or False; got 2"):
+        AdditiveKernelClassifier(interactions=2).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="above tol"):
+        AdditiveKernelClassifier(max_iter=1, tol=1e-9).fit(X, y)
+
+
+def test_influence_says_that_the_kernel_was_chosen():
+    X, y = rows(30)
+    with pytest.raises(ValueError, match="not one margin loss"):
+        inference.influence(AdditiveKernelClassifier().fit(X, y), X, y)
+
+
+def test_float32_rows_give_float32_scores():
+    X, y = rows(40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = AdditiveKernelClassifier().fit(X.astype(np.float32), y)
+    assert model.decision_function(X.astype(np.float32)).dtype == np.float32
