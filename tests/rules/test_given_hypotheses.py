@@ -210,3 +210,34 @@ def test_rules_given_as_columns_are_boosted_alike():
     columns = np.column_stack([2.0 * rule.holds(rules._prediction_set(H)) - 1 for rule in rules.rule_list_])
     given = paper(n_rules=6, blocks=[list(one.members) for one in rules._rounds]).fit(columns, y)
     np.testing.assert_allclose(given.decision_function(columns), rules.decision_function(H), atol=1e-9)
+
+
+def test_renormalised_squared_loss_is_the_loop_of_the_paper():
+    rng = np.random.default_rng(2)
+    H = np.sign(rng.standard_normal((40, 5)))
+    y = np.sign(H[:, :3].sum(axis=1))
+    coef, expected = np.zeros(5), []
+    for j in (0, 1, 2, 3, 4, 0, 1):  # the step of least squares along one column, then the sum of sizes back to one
+        coef[j] += (H[:, j] @ (y - H @ coef)) / 40
+        coef /= max(1.0, np.abs(coef).sum())
+        expected.append(coef.copy())
+    assert max(np.abs(one).sum() for one in expected) > 1 - 1e-12  # the bound was met
+    settings = {"blocks": [[0], [1], [2], [3], [4]], "n_rules": 7, "renormalize": True}
+    np.testing.assert_allclose(list(stages(paper(loss="least_squares", **settings).fit(H, y))), expected, atol=1e-9)
+    for loss in ("least_squares", losses.BalancedConvex(losses.Gini())):
+        model = paper(loss=loss, **settings).fit(H, y)
+        assert np.abs(model.decision_function(np.sign(rng.standard_normal((50, 5))))).max() <= 1 + 1e-12
+
+
+def test_renormalising_leaves_losses_without_a_bound_alone_and_needs_single_steps():
+    rng = np.random.default_rng(3)
+    H, y = np.sign(rng.standard_normal((40, 3))), np.sign(rng.standard_normal(40))
+    plain, same = (paper(loss="logistic", n_rules=4, renormalize=on).fit(H, y) for on in (False, True))
+    np.testing.assert_array_equal(plain.coef_, same.coef_)
+    bag = [losses.BalancedConvex(losses.Gini()), "logistic"]
+    model = RuleBoostClassifier.paper_settings(loss=bag, tuning="F", n_rules=4, renormalize=True).fit(H, y)
+    assert np.isfinite(model.decision_function(H)).all()
+    with pytest.raises(ValueError, match="renormalize=True undoes part of every step"):
+        RuleBoostClassifier(renormalize=True).fit(H, y)
+    with pytest.raises(ValueError, match=r"renormalize must be True or False; got 1.0"):
+        RuleBoostClassifier.paper_settings(renormalize=1.0).fit(H, y)

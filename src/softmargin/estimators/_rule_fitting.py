@@ -7,11 +7,13 @@ rows are held out in turn, fold by fold, and the rounds that serve them best on 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
@@ -19,8 +21,10 @@ from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._rule_parameters import n_threads, setting
 from softmargin.expansions import BinnedTable, ColumnScore, Rule, RuleColumns, RuleScore, Table, cover
 from softmargin.losses import Loss
+from softmargin.solvers import Solution
 from softmargin.solvers.rules import (
     BoostedModel,
+    BoostedTrees,
     GivenColumns,
     GivenLearner,
     Hypothesis,
@@ -30,7 +34,7 @@ from softmargin.solvers.rules import (
     boost,
 )
 
-__all__ = ["FittedRules", "LabelledRows", "fit_hypotheses", "hold_out"]
+__all__ = ["FittedRules", "LabelledRows", "boosted_solution", "fit_hypotheses", "hold_out"]
 
 _FOLDS, _FOLDED = 3, 1000  # from so many rows on one part held out can tell two numbers of rounds apart
 _FEW_ROWS, _FEW_ROUNDS = 100, 50  # of fewer rows not even folds can
@@ -57,6 +61,12 @@ class FittedRules:
     score: RuleScore | ColumnScore
     rules: list[Rule] | None
     held_out: tuple[float, ...] = ()  # loss on rows held out after each round
+
+    @property
+    def coef(self) -> np.ndarray:
+        """Coefficients as a solution holds them: a vector for two classes."""
+        coef = self.score.coef.copy()
+        return coef if len(coef) > 1 else coef[0]
 
 
 def fit_hypotheses(estimator: Any, rows: LabelledRows, data: TrainingSet, bag: list[Loss], plan: Plan) -> FittedRules:
@@ -91,6 +101,35 @@ def _seed(estimator: Any) -> int:
     """Of the rows held out: without a seed of one's own two fits still hold out the same."""
     state = check_random_state(0 if estimator.random_state is None else estimator.random_state)
     return int(state.randint(np.iinfo(np.int32).max))
+
+
+def boosted_solution(
+    model: BoostedModel | BoostedTrees, coef: np.ndarray, intercept: np.ndarray, tol: float
+) -> Solution:
+    """The certificate of a boosted model; what is not finite is refused, what is not solved is said."""
+    if not np.isfinite(coef).all() or not np.isfinite(intercept).all():
+        raise ArithmeticError("A coefficient is not finite: the loss overflows on these weights; raise smoothing.")
+    solution = Solution(
+        coef=coef,
+        intercept=float(intercept[0]),
+        dual=None,
+        objective=model.risks[-1],
+        gap=model.gap,
+        n_iter=len(model.risks) - 1,
+        converged=model.gap <= tol,
+        certificate=model.certificate,
+        history=model.risks,
+        status=model.stopped,
+    )
+    if not solution.converged:
+        warnings.warn(
+            f"Boosting ended with a {model.certificate} of {model.gap:.1e}, above tol={tol:g}: weights so unequal, or "
+            "classes so well separated, that the loss has no digits left. Raise smoothing or tol, or give weights of "
+            "similar size.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return solution
 
 
 def hold_out(estimator: Any, data: TrainingSet) -> tuple[np.ndarray, np.ndarray]:

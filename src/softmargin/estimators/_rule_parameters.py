@@ -58,6 +58,7 @@ CONSTRAINTS: dict[str, Constraint] = {
     "validation_fraction": _INSIDE,
     "n_iter_no_change": NONE | integer(1),
     "min_edge": NONNEGATIVE,
+    "renormalize": BOOLEAN,
     "recur": integer(1),
     "tol": _INSIDE,
 }
@@ -88,6 +89,11 @@ def check_combination(estimator: Any) -> None:
             f"given columns; got update={update!r}, learner={estimator.learner!r}. "
             "Use tuning='cv' or 'F*' to choose one loss for the whole fit."
         )
+    if estimator.renormalize and (estimator.update != "single" or estimator.learner == "trees"):
+        raise ValueError(
+            "renormalize=True undoes part of every step, so it needs update='single' and rules or given columns; got "
+            f"update={estimator.update!r}, learner={estimator.learner!r}."
+        )
 
 
 def plan_of(estimator: Any, total: float, prefer: str | None) -> Plan:
@@ -104,6 +110,7 @@ def plan_of(estimator: Any, total: float, prefer: str | None) -> Plan:
         n_candidates=16 if estimator.criterion == "exact" else 1,
         tol=float(estimator.tol),
         prefer=prefer,
+        renormalise=bool(estimator.renormalize),
     )
 
 

@@ -29,6 +29,11 @@ class FittedTrees:
     score: TreeScore
     held_out: list[float] | None
 
+    @property
+    def coef(self) -> np.ndarray:
+        """The scores of all leaves."""
+        return self.score.values
+
 
 def fit_trees(estimator: Any, rows: LabelledRows, data: TrainingSet, loss: Loss) -> FittedTrees:
     """Boost trees on all rows; with early stopping, as many rounds as serve rows held out best."""

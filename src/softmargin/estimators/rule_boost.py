@@ -7,18 +7,16 @@ minimization of classification calibrated surrogates", 2008); probabilities come
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.constraints import Constraint
 from softmargin.estimators._base.frames import check_frame
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._rule_chunks import fit_chunked_rules
-from softmargin.estimators._rule_fitting import FittedRules, LabelledRows, fit_hypotheses
+from softmargin.estimators._rule_fitting import FittedRules, LabelledRows, boosted_solution, fit_hypotheses
 from softmargin.estimators._rule_parameters import CONSTRAINTS, check_combination, plan_of
 from softmargin.estimators._rule_reading import RuleReader
 from softmargin.estimators._surrogates import choose_loss, surrogates
@@ -26,7 +24,6 @@ from softmargin.estimators._tree_fitting import FittedTrees, fit_trees
 from softmargin.expansions import RuleScore, Table, cover, needs_table
 from softmargin.losses import NoLink
 from softmargin.probability import couple
-from softmargin.solvers import Solution
 from softmargin.solvers.rules import WeightedRisk, prune
 
 __all__ = ["RuleBoostClassifier"]
@@ -99,6 +96,9 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         Patience in rounds. None is 25, and 10 where ``n_rules`` is given or columns are.
     min_edge : float, default=1e-6
         Stop when no rule has a larger normalised edge; 0 disables.
+    renormalize : bool, default=False
+        After each step, divide coefficients whose sizes add up to more than a certain label scores (1 for the squared
+        loss and ``BalancedConvex(Gini())``) by that excess, as the paper does for phi_B. For ``update="single"``.
     recur : int, default=10
         Rounds between cycles of ``update="cyclic"``.
     class_weight : dict, "balanced" or None, default=None
@@ -138,6 +138,27 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         Mean loss on rows held out after each round, where there were some.
     solution_ : Solution
         Smoothed risk after each round and the largest edge left (``gap``).
+
+    Notes
+    -----
+    From the paper to the parameters (all of them at once: ``paper_settings``):
+
+    ====================================  ====================================================================
+    paper                                 here
+    ====================================  ====================================================================
+    loss ``F_phi`` of a permissible phi   ``loss=BalancedConvex(entropy)``: ``Matsushita(mu)``, ``LogEntropy``, ``Gini``
+    phi_B, outputs kept in [-1, 1]        ``loss=BalancedConvex(Gini())``, extended; ``renormalize=True`` as printed
+    features ``h_t``, matrix M            ``learner="rules"``, or the columns of X: ``"given"``
+    blocks ``T_j``                        ``blocks``; one rule a round without them
+    r rules of at most l literals         ``n_rules``, ``max_literals``
+    leveraging condition [LC]             ``solution_.gap``, to ``tol``
+    leveraging each rule once             ``update="single"``; the default refits all ("corrective")
+    initial weights w_0                   ``sample_weight``
+    edge gamma, boosting rate             ``weak_learning_edge_``, ``rate_bound_``
+    surrogate tuning F, E, F*             ``loss=[...]`` and ``tuning``
+    ====================================  ====================================================================
+
+    Renormalising acts as a strong shrinkage and costs the descent: see ``python -m benchmarks rules``.
 
     Examples
     --------
@@ -179,6 +200,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
         min_edge: float = 1e-6,
+        renormalize: bool = False,
         recur: int = 10,
         class_weight: Any = None,
         tol: float = 1e-10,
@@ -208,6 +230,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.min_edge = min_edge
+        self.renormalize = renormalize
         self.recur = recur
         self.class_weight = class_weight
         self.tol = tol
@@ -279,7 +302,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
             bag = [loss]
         rows = LabelledRows(data.X, y, data.weight)
         if self.learner == "trees":
-            self._store_trees(fit_trees(self, rows, data, bag[0]))
+            self._store(fit_trees(self, rows, data, bag[0]))
             return
         fitted = fit_hypotheses(self, rows, data, bag, plan_of(self, float(rows.weight.sum()), prefer))
         self._store(fitted)
@@ -288,67 +311,25 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         if fitted.rules is not None:
             self._describe(data)
 
-    def _store(self, fitted: FittedRules) -> None:
-        model, self._score = fitted.model, fitted.score
+    def _store(self, fitted: FittedRules | FittedTrees) -> None:
+        model, self._score, self.loss_ = fitted.model, fitted.score, fitted.model.loss
         self.held_out_risk_ = np.array(fitted.held_out) if fitted.held_out else None
+        if isinstance(fitted, FittedTrees):
+            self.intercept_, self.rule_list_, self.edges_ = fitted.model.intercept, [], np.array(fitted.model.edges)
+        else:
+            self._store_rounds(fitted)
+        self.n_iter_ = len(self.edges_)
+        self.solution_ = boosted_solution(model, fitted.coef, self.intercept_, float(self.tol))
+
+    def _store_rounds(self, fitted: FittedRules) -> None:
+        model = fitted.model
         self._stages, self._rounds = model.stages, model.rounds
-        self.intercept_, self.coef_ = self._score.intercept.copy(), self._score.coef.copy()
+        self.intercept_, self.coef_ = fitted.score.intercept.copy(), fitted.score.coef.copy()
         self.rule_list_ = fitted.rules if fitted.rules is not None else []
         self._hypotheses = fitted.rules if fitted.rules is not None else [one.terms for one in model.hypotheses]
-        self.loss_ = model.loss
         self.edges_ = np.array([one.edge for one in model.rounds])
         self.rate_bound_ = np.array(model.bounds)
         self.weak_learning_edge_ = float(self.edges_.min()) if len(self.edges_) else 0.0
-        self.n_iter_ = len(model.rounds)
-        self.solution_ = Solution(
-            coef=self.coef_ if len(self.coef_) > 1 else self.coef_[0],
-            intercept=float(self.intercept_[0]),
-            dual=None,
-            objective=model.risks[-1],
-            gap=model.gap,
-            n_iter=self.n_iter_,
-            converged=model.gap <= self.tol,
-            certificate=model.certificate,
-            history=model.risks,
-            status=model.stopped,
-        )
-        if not np.isfinite(self.coef_).all() or not np.isfinite(self.intercept_).all():
-            raise ArithmeticError("A coefficient is not finite: the loss overflows on these weights; raise smoothing.")
-        if not self.solution_.converged:
-            warnings.warn(
-                f"The coefficients of the rules were left at a gap of {model.gap:.1e}, above tol={self.tol:g}: weights "
-                "so unequal, or classes so well separated, that the loss has no digits left. Raise smoothing or tol, "
-                "or give weights of similar size.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-
-    def _store_trees(self, fitted: FittedTrees) -> None:
-        model, self._score, self.loss_ = fitted.model, fitted.score, fitted.model.loss
-        self.intercept_, self.rule_list_ = model.intercept, []
-        self.edges_, self.n_iter_ = np.array(model.edges), len(model.edges)
-        self.held_out_risk_ = None if fitted.held_out is None else np.array(fitted.held_out)
-        self.solution_ = Solution(
-            coef=self._score.values,
-            intercept=float(model.intercept[0]),
-            dual=None,
-            objective=model.risks[-1],
-            gap=model.gap,
-            n_iter=self.n_iter_,
-            converged=model.gap <= self.tol,
-            certificate="largest residual of a leveraging step",
-            history=model.risks,
-            status=model.stopped,
-        )
-        if not self.solution_.converged:
-            warnings.warn(
-                f"Leaves were left at a residual of {model.gap:.1e}, above tol={self.tol:g}: weights so unequal, or "
-                "classes so well separated, that the loss has no digits left. Raise smoothing or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        if not np.isfinite(self._score.values).all() or not np.isfinite(model.intercept).all():
-            raise ArithmeticError("A leaf is not finite: the loss overflows on these weights; raise smoothing.")
 
     def _prune(self, rows: LabelledRows) -> None:
         risks = [WeightedRisk(self.loss_, y, rows.weight) for y in rows.y]

@@ -17,6 +17,10 @@ objective by at least ``g^2 / (2 L (sum_i c_i h_i^2 + 2 smoothing))``, ``g`` its
 corrective round lowers it by no less, a step shortened by ``learning_rate`` by that share at least. For the exponential
 loss ``L`` is infinite, and with ``M = max(1, max |h|)`` the sum ``S`` of all exponentials, those of the pseudo-examples
 included, falls to at most ``sqrt(1 - (g / (M S))^2)`` of itself. ``bounds`` adds these decreases up.
+
+``renormalise`` keeps scores where the squared loss falls, [-1, 1], as the paper does: after a round the coefficients
+are divided by the sum of their sizes where that exceeds one. The rows then have an edge on the new rule again and the
+risk may rise, so the bound starts anew from it.
 """
 
 from __future__ import annotations
@@ -58,6 +62,7 @@ class Plan:
     n_candidates: int = 1
     tol: float = 1e-10
     prefer: str | None = None
+    renormalise: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,6 +203,7 @@ def _round(model: BoostedModel, state: ModelState, proposal: Proposal, scores: t
     model.residuals.append(_update(state, members, proposal.edge, len(model.rounds) + 1, plan))
     if plan.update == "corrective" and plan.learning_rate == 1 and state.objective() > before - decrease:
         state.minimise(range(state.n_columns), plan.tol)  # a rough round fell short of the promised rate
+    moved = plan.renormalise and state.renormalise()
     changed |= state.smoothing != smoothing
     model.loss = state.loss
     steps = state.coef[:, members] - old
@@ -206,7 +212,8 @@ def _round(model: BoostedModel, state: ModelState, proposal: Proposal, scores: t
     _record(model, state)
     # another loss or smoothing is another objective: the bound starts again from it
     start = before if changed else model.bounds[-1]
-    model.bounds.append(model.risks[-1] if state.smoothing != smoothing else start - plan.learning_rate * decrease)
+    anew = moved or state.smoothing != smoothing
+    model.bounds.append(model.risks[-1] if anew else start - plan.learning_rate * decrease)
 
 
 def _guaranteed_decrease(state: ModelState, members: Sequence[int], objective: float) -> float:

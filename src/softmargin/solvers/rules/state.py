@@ -139,6 +139,19 @@ class ModelState(ABC):
             residual = max(residual, block.edge)
         return residual
 
+    def renormalise(self) -> bool:
+        """Divide the coefficients by what they add up to beyond the limit of the loss; whether that changed any.
+
+        The limit is the score of a certain label: 1 for the squared loss, which rises again beyond it. Hypotheses
+        within [-1, 1] then score within the limit on any row.
+        """
+        limit = float(self.loss.score(1.0))
+        factors = np.minimum(1.0, limit / np.maximum(np.abs(self.coef).sum(axis=1), np.finfo(float).tiny))
+        if np.all(factors == 1):
+            return False
+        self.return_to(self.loss, self.coef * factors[:, None], self.smoothing)
+        return True
+
     def forget(self, count: int) -> None:
         """Keep the first ``count`` columns only."""
         self.hypotheses = self.hypotheses[: count - self.n_fixed]

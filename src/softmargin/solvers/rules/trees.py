@@ -85,6 +85,7 @@ class BoostedTrees:
     edges: list[float] = field(default_factory=list)
     risks: list[float] = field(default_factory=list)
     gap: float = 0.0
+    certificate: str = "largest residual of a leveraging step"
     stopped: str = "n_rules"
 
 
