@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softmargin import MarginClassifier, losses, penalties
+from softmargin import MarginClassifier, export, losses, penalties
 from softmargin.expansions import kernels
 from softmargin.tuning import criteria
 
@@ -18,7 +18,7 @@ Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=60) > 0, "yes", "no")
 
 def recipe(what):
     """The names that the first block of code after "**A ``what``**" defines."""
-    found = re.search(rf"\*\*A {what}\*\*.*?```python\n(.*?)```", TEXT, re.DOTALL)
+    found = re.search(rf"\*\*An? {what}\*\*.*?```python\n(.*?)```", TEXT, re.DOTALL)
     assert found, f"CONTRIBUTING.md has no recipe for a {what}"
     made = {"__name__": "recipe", "source": found.group(1)}
     exec(found.group(1), made)
@@ -29,10 +29,16 @@ def recipe(what):
 def registries(monkeypatch):
     """What recipes register is forgotten afterwards."""
     from softmargin.expansions.kernels import function
+    from softmargin.export import _models
     from softmargin.losses import _registry
     from softmargin.penalties import registry
 
-    for module, name in ((function, "_KNOWN"), (registry, "_KNOWN"), (_registry, "_LOSSES")):
+    for module, name in (
+        (function, "_KNOWN"),
+        (registry, "_KNOWN"),
+        (_registry, "_LOSSES"),
+        (_models, "_TRANSLATIONS"),
+    ):
         monkeypatch.setattr(module, name, dict(getattr(module, name)))
 
 
@@ -80,3 +86,15 @@ def test_a_picture():
     display = recipe("picture")["ScoreDisplay"].from_estimator(MarginClassifier().fit(X, Y), X, Y)
     assert display.ax_.get_xlabel() == "score"
     matplotlib.pyplot.close("all")
+
+
+def test_an_export():
+    duckdb = pytest.importorskip("duckdb")
+    pd = pytest.importorskip("pandas")
+    model = recipe("export")["LinearDiscriminantAnalysis"]().fit(X, Y)
+    table = pd.DataFrame(X, columns=["x0", "x1", "x2"])
+    with duckdb.connect() as base:
+        base.register("cases", table)
+        answers = base.sql(export.to_sql(model, "cases", dialect="duckdb")).df()
+    np.testing.assert_array_equal(answers["label"], model.predict(X))
+    np.testing.assert_allclose(answers["probability_yes"], model.predict_proba(X)[:, 1], atol=1e-9)

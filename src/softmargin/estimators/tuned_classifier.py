@@ -97,7 +97,9 @@ class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         Degrees of freedom of "aic" and "bic": the trace of the influence matrix, or what fits gain on ``n_draws`` sets
         of permuted labels, which needs no smooth loss.
     n_draws, tau, perturbation
-        Of criterion "gkl": perturbed data sets, their strength and kind ("pairs" or "literal").
+        Of criterion "gkl": perturbed data sets, their strength and kind. "literal", the default, keeps the label of the
+        row whose place is taken, as the paper prints it; "pairs" lets a row carry its own. The choices of "literal"
+        have a log loss .008 above the best possible one, those of "pairs" .014 (``python -m benchmarks probability``).
     random_state : int, RandomState or None
         Of the folds and perturbations.
     verbose : int
@@ -168,7 +170,7 @@ class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         df: str = "trace",
         n_draws: int = 25,
         tau: float = 0.5,
-        perturbation: str = "pairs",
+        perturbation: str = "literal",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:

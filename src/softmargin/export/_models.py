@@ -25,12 +25,12 @@ from softmargin.export._probabilities import (
     keep_decision,
     least_squares,
     margin,
+    nearest_estimable,
     normalised,
     score_map,
     softmax,
     two_columns,
     unweighted,
-    walk_outwards,
 )
 from softmargin.export._rows import Rows
 from softmargin.export._scores import score, table_score
@@ -156,7 +156,7 @@ def _scheme(model: Any, rows: Rows, own: Formula) -> Formula:
     fallback = sigmoid(family[[family.width - 1]])
     if model.scheme == 1:
         return estimable_or_fallback(own, fallback, reach)
-    return walk_outwards(family[: family.width - 1], weights, fallback, reach)
+    return nearest_estimable(family[: family.width - 1], weights, fallback, reach)
 
 
 # -- all classes together ------------------------------------------------------------------------------------------

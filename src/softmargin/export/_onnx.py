@@ -1,7 +1,7 @@
 """Formulas as an ONNX graph in float64, which onnxruntime reads anywhere.
 
 Every node becomes a few standard operations on matrices of shape (rows, width). Kernels are matrix products and
-exponentials, rules are comparisons counted by a product with their table of literals, and trees are walked level by
+exponentials, rules are comparisons counted by a product with their table of literals, and trees are descended level by
 level, all of them at once; the operators that ONNX has for support vector machines and tree ensembles compute in
 float32 and are not used. Missing numbers are NaN, a missing text is the empty one.
 """
@@ -264,35 +264,35 @@ class GraphWriter:
     # -- trees -----------------------------------------------------------------------------------------------------
 
     def _trees(self, formula: Trees) -> str:
-        walk = _Walk.of(formula.score)
+        nodes = _NodeTables.of(formula.score)
         x = self._side_by_side(formula.columns, list(range(len(formula.columns))))
         rows = self._emit("Shape", [x], start=0, end=1)
-        shape = self._emit("Concat", [rows, self._keep(np.array([len(walk.roots)], dtype=np.int64))], axis=0)
-        at = self._emit("Expand", [self._keep(walk.roots[None]), shape])
-        for _ in range(walk.depth):
-            at = self._descend(x, at, walk)
+        shape = self._emit("Concat", [rows, self._keep(np.array([len(nodes.roots)], dtype=np.int64))], axis=0)
+        at = self._emit("Expand", [self._keep(nodes.roots[None]), shape])
+        for _ in range(nodes.depth):
+            at = self._descend(x, at, nodes)
         leaves = self._emit("Gather", [self.number(formula.score.values), at], axis=0)
         channel = np.eye(formula.width)[formula.score.roots[:, 1]]
         return self._emit("MatMul", [leaves, self.number(channel)])
 
-    def _descend(self, x: str, at: str, walk: _Walk) -> str:
+    def _descend(self, x: str, at: str, nodes: _NodeTables) -> str:
         """One level down in every tree; a leaf leads to itself."""
 
         def pick(table: Array) -> str:
             kept = self.number(table) if table.dtype.kind == "f" else self._keep(table)
             return self._emit("Gather", [kept, at], axis=0)
 
-        value = self._emit("GatherElements", [x, pick(walk.features)], axis=1)
+        value = self._emit("GatherElements", [x, pick(nodes.features)], axis=1)
         gone = self._emit("IsNaN", [value])
-        left = self._emit("LessOrEqual", [value, pick(walk.thresholds)])
-        if walk.members.size:
+        left = self._emit("LessOrEqual", [value, pick(nodes.thresholds)])
+        if nodes.members.size:
             code = self._emit("Where", [gone, self.number([[0.0]]), value])
             code = self._emit("Min", [code, self.number([[_MOST_CODES - 1.0]])])
-            place = self._emit("Add", [pick(walk.first), self._cast(code, "integer")])
-            listed = self._emit("Gather", [self._keep(walk.members), place], axis=0)
-            left = self._either(pick(walk.categorical), listed, left)
-        left = self._either(gone, pick(walk.missing_left), left)
-        return self._emit("Where", [left, pick(walk.left), pick(walk.right)])
+            place = self._emit("Add", [pick(nodes.first), self._cast(code, "integer")])
+            listed = self._emit("Gather", [self._keep(nodes.members), place], axis=0)
+            left = self._either(pick(nodes.categorical), listed, left)
+        left = self._either(gone, pick(nodes.missing_left), left)
+        return self._emit("Where", [left, pick(nodes.left), pick(nodes.right)])
 
     def _either(self, condition: str, yes: str, no: str) -> str:
         """Where of truth values, which onnxruntime has no Where for."""
@@ -303,7 +303,7 @@ class GraphWriter:
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _NodeTables:
     """Trees as tables over their nodes; ``members`` are the categories that go left, ``first`` where a node's begin."""
 
     roots: Array
@@ -318,7 +318,7 @@ class _Walk:
     members: Array
 
     @classmethod
-    def of(cls, trees: TreeScore) -> _Walk:
+    def of(cls, trees: TreeScore) -> _NodeTables:
         nodes = np.asarray(trees.nodes, dtype=np.int64)
         own, inner = np.arange(len(nodes)), nodes[:, 0] >= 0
         left, right = np.where(inner, nodes[:, 3], own), np.where(inner, nodes[:, 4], own)

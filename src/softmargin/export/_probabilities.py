@@ -28,12 +28,12 @@ __all__ = [
     "least_squares",
     "log_odds_of",
     "margin",
+    "nearest_estimable",
     "score_map",
     "sharpened",
     "softmax",
     "two_columns",
     "unweighted",
-    "walk_outwards",
 ]
 
 Array = NDArray[np.floating[Any]]
@@ -127,17 +127,17 @@ def estimable_or_fallback(f: Formula, fallback: Formula, reach: float) -> Formul
     return where(abs(f) <= reach, sigmoid(f), fallback)
 
 
-def walk_outwards(F: Formula, weights: Array, fallback: Formula, reach: float) -> Formula:
+def nearest_estimable(F: Formula, weights: Array, fallback: Formula, reach: float) -> Formula:
     """The first class weight within reach on the row's own side."""
     middle = F[[int(np.argmin(np.abs(weights - 0.5)))]]
     p = estimable_or_fallback(middle, fallback, reach)
     for side in (-1.0, 1.0):
         outward = np.flatnonzero(side * (weights - 0.5) > 1e-12)
-        walking = side * middle > reach
+        searching = side * middle > reach
         for k in outward[np.argsort(side * weights[outward])]:
             f = F[[int(k)]]
-            p = where(walking & (abs(f) <= reach), sigmoid(f + float(logit(weights[k]))), p)
-            walking = walking & (side * f > reach)
+            p = where(searching & (abs(f) <= reach), sigmoid(f + float(logit(weights[k]))), p)
+            searching = searching & (side * f > reach)
     return p
 
 

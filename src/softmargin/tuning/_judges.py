@@ -56,7 +56,7 @@ class Judging:
     seed: Any = 0
     n_draws: int = 25
     tau: float = 0.5
-    perturbation: str = "pairs"
+    perturbation: str = "literal"
     df: str = "trace"
 
 

@@ -118,24 +118,16 @@ class _Features:
         return shifted_cholesky(np.ascontiguousarray(H))
 
     def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
-        precondition = self._preconditioner(curvature.mean(axis=1))
-        step, residual = np.zeros_like(gradient), -gradient
-        scaled = precondition(residual)
-        direction = scaled.copy()
-        rho = first = float(np.sum(residual * scaled))
-        for _ in range(_MAX_CG):
-            image = self.pull_back(curve(self.scores(direction))) + self.ridge * direction
-            bend = float(np.sum(direction * image))
-            if bend <= 0:
-                break
-            step += (rho / bend) * direction
-            residual -= (rho / bend) * image
-            scaled = precondition(residual)
-            rho, previous = float(np.sum(residual * scaled)), rho
-            if rho <= accuracy**2 * first:
-                break
-            direction = scaled + (rho / previous) * direction
-        return step
+        inverse = self._preconditioner(curvature.mean(axis=1))
+
+        def precondition(residual: Array) -> tuple[Array, Array]:
+            scaled = inverse(residual)
+            return scaled, scaled
+
+        def product(direction: Array, _: Array) -> Array:
+            return self.pull_back(curve(self.scores(direction))) + self.ridge * direction
+
+        return _conjugate_gradients(gradient, precondition, product, accuracy)[0]
 
 
 class _InnerProducts:
@@ -188,30 +180,52 @@ class _InnerProducts:
 
     def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
         level, mass = float(curvature.mean()), max(float(curvature.mean(axis=1).sum()), _TINY)
-        step, residual = np.zeros_like(gradient), -gradient
-        direction = image_K = np.zeros_like(gradient)
-        rho, first = 0.0, 0.0
-        for i in range(_MAX_CG):
+
+        def precondition(residual: Array) -> tuple[Array, Array]:
             scaled = np.vstack([residual[0] / mass, self._precondition(residual[1:], level)])
-            scaled_K = self.K @ scaled[1:]
-            previous, rho = rho, float(np.sum(residual[1:] * scaled_K) + residual[0] @ scaled[0])
-            first = rho if i == 0 else first
-            if not rho > (accuracy**2 * first if i else 0.0):
-                break
-            share = rho / previous if i else 0.0
-            direction = scaled + share * direction
-            image_K = scaled_K + share * image_K if i else scaled_K
-            moved = curve(image_K + direction[0])
+            return scaled, np.vstack([scaled[0], self.K @ scaled[1:]])
+
+        def product(direction: Array, image: Array) -> Array:
+            moved = curve(image[1:] + direction[0])
             moved -= moved.mean(axis=1, keepdims=True)
-            image = np.vstack([moved.sum(axis=0) if self.free else 0 * moved[0], moved + direction[1:]])
-            bend = float(np.sum(image[1:] * image_K) + image[0] @ direction[0])
-            if not bend > 0:
-                break
-            step = step + (rho / bend) * direction
-            residual = residual - (rho / bend) * image
-        # what K does not see has no part in rho, but in the stationarity of the rows
+            return np.vstack([moved.sum(axis=0) if self.free else 0 * moved[0], moved + direction[1:]])
+
+        step, residual = _conjugate_gradients(gradient, precondition, product, accuracy)
+        # what K does not see has no part in the norm of a residual, but in the stationarity of the rows
         step[1:] += self._precondition(residual[1:], level)
         return step
+
+
+def _conjugate_gradients(
+    gradient: Array,
+    precondition: Callable[[Array], tuple[Array, Array]],
+    product: Callable[[Array, Array], Array],
+    accuracy: float,
+) -> tuple[Array, Array]:
+    """The Newton step to a share ``accuracy`` of the gradient in the preconditioner's norm, and the residual it leaves.
+
+    ``precondition`` returns the scaled residual and its image under the inner product of the space (itself for
+    features, ``K`` times it for kernel coefficients); images of directions follow from those without further products.
+    ``product`` multiplies with the Hessian.
+    """
+    step, residual = np.zeros_like(gradient), -gradient
+    direction = image = np.zeros_like(gradient)
+    rho = first = 0.0
+    for i in range(_MAX_CG):
+        scaled, scaled_image = precondition(residual)
+        previous, rho = rho, float(np.sum(residual * scaled_image))
+        first = first if i else rho
+        if not rho > (accuracy**2 * first if i else 0.0):
+            break
+        share = rho / previous if i else 0.0
+        direction, image = scaled + share * direction, scaled_image + share * image
+        bent = product(direction, image)
+        bend = float(np.sum(bent * image))
+        if not bend > 0:
+            break
+        step += (rho / bend) * direction
+        residual -= (rho / bend) * bent
+    return step, residual
 
 
 def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:

@@ -32,7 +32,7 @@ from softmargin.problem import Problem
 from softmargin.solvers.elastic_net.certificate import PrimalDual, certify, violations
 from softmargin.solvers.elastic_net.quadratic_model import Curvature
 from softmargin.solvers.engine import relative_gap
-from softmargin.solvers.linalg import Bordered, definite_cholesky, shifted_cholesky
+from softmargin.solvers.linalg import Bordered, backtrack, definite_cholesky, shifted_cholesky
 
 __all__ = ["MOST_COLUMNS", "Visited", "minimise"]
 
@@ -40,9 +40,8 @@ Array = NDArray[np.floating[Any]]
 MakeTerm = Callable[[float], Callable[..., Response]]  # from an intercept to the term of a pass
 
 MOST_COLUMNS = 5000  # the Hessian then takes 200 MB
-_SUFFICIENT = 1e-4  # share of the decrease the model promises (Armijo's rule)
 _ROUNDING = 1e-14  # of the objective: below, sums over the rows do not tell two points apart
-_MOST_CUTS = 40
+_SHORTEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -129,14 +128,15 @@ class Visited:
             shift = 0.0
         slope = float(self.totals.gradient @ step) + self.total * shift
         slope += self._penalty(self.coef + step) - self.penalty
-        noise, length = _ROUNDING * abs(self.objective), 1.0
-        for _ in range(_MOST_CUTS):
+
+        def at(length: float) -> tuple[float, Visited]:
             here = self.coef + length * step, self.intercept + length * shift
             trial = Visited.at(self.problem, self.term, *here, self.definite)
-            if trial.objective <= self.objective + _SUFFICIENT * length * min(slope, 0.0) + noise:
-                return trial
-            length *= 0.5
-        return None
+            return trial.objective, trial
+
+        noise = _ROUNDING * abs(self.objective)
+        found = backtrack(at, self.objective, min(slope, 0.0), noise=noise, shortest=_SHORTEST)
+        return None if found is None else found.there
 
     def _linear_step(self) -> tuple[Array, float]:
         hessian, border = self._hessian()
