@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from softmargin import BalancingSVC, CoherenceClassifier, MarginClassifier, RobustSVC, TruncatedLogisticRegression
-from softmargin.inference import Inference, influence, sensitivity
+from softmargin.inference import Inference, breakdown, influence, sensitivity
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +67,27 @@ def test_the_sensitivity_of_a_convex_loss_grows_and_that_of_a_bounded_one_ends(r
 
 def test_breakdown_a_bounded_loss_survives_a_tenth_of_planted_rows():
     rng = np.random.default_rng(3)
-    X = np.r_[rng.normal(-1, 1, (100, 2)), rng.normal(1, 1, (100, 2))]
     y = np.repeat([0, 1], 100)
-    truth = clone(MarginClassifier(loss="squared_hinge")).fit(X, y).score(X, y)
-    planted, labels = np.full((20, 2), 8.0) + rng.normal(size=(20, 2)), np.zeros(20, dtype=int)
-    bad, noisy = np.vstack([X, planted]), np.append(y, labels)
-    plain = MarginClassifier(loss="squared_hinge").fit(bad, noisy).score(X, y)
-    robust = RobustSVC(sigma=1.0, n_init=10, random_state=0).fit(bad, noisy).score(X, y)
-    assert plain < truth - 0.1
-    assert robust > truth - 0.03
+    X = rng.standard_normal((200, 2)) + 3.0 * y[:, None]
+    plain = breakdown(MarginClassifier(loss="squared_hinge"), X, y, [0.0, 0.1], distance=8.0)
+    robust = breakdown(RobustSVC(sigma=1.0, n_init=10, random_state=0), X, y, [0.0, 0.1], distance=8.0)
+    assert plain[0] < 0.1
+    assert plain[1] > plain[0] + 0.1
+    assert robust[1] < plain[0] + 0.03
+    names = np.array(["bad", "good"])[y]
+    np.testing.assert_array_equal(
+        breakdown(MarginClassifier(loss="squared_hinge"), X, names, [0.1], distance=8.0), plain[1:]
+    )
+
+
+def test_breakdown_refuses_what_it_cannot_plant(rows):
+    X, y = rows
+    with pytest.raises(ValueError, match=r"shares must lie in \[0, 1\); got 1.0"):
+        breakdown(MarginClassifier(), X, y, [1.0])
+    with pytest.raises(ValueError, match="distance must be a positive, finite number; got 0"):
+        breakdown(MarginClassifier(), X, y, distance=0)
+    with pytest.raises(ValueError, match="two classes"):
+        breakdown(MarginClassifier(), X, np.arange(60) % 3)
 
 
 @pytest.mark.parametrize(
