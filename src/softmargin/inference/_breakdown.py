@@ -1,6 +1,6 @@
 """How many bad rows does a fit survive? The breakdown experiment.
 
-Rows with the wrong label are planted deep in the territory of one class: beyond its mean, ``distance`` times as far from
+Rows with the wrong label are planted deep in the territory of a class: beyond its mean, ``distance`` times as far from
 the middle of the classes as that lies. The classifier is fitted anew for each share of planted rows and judged by the
 labels of the clean rows. A convex loss pulls harder the further out a wrong label lies, so a small share suffices
 to turn the boundary; a loss that flattens out lets go of them. But a nonconvex fit starts at the plain machine, and
