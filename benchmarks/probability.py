@@ -206,7 +206,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 def perturbations(quick: bool) -> str:
     """How rows are perturbed for the estimated log loss"""
     tallies: dict[str, list[tuple[float, float]]] = {name: [] for name in CHOICES}
-    for make in (datasets.make_square, datasets.make_sine):
+    for make in (datasets.make_disk, datasets.make_sine):
         for seed in range(1 if quick else 12):
             X, y, _ = make(100, random_state=seed)
             new, _, p = make(2000, random_state=1000 + seed)

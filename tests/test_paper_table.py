@@ -12,8 +12,11 @@ SETUP = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL).group(1)
 NUMBERED = {
     "Coherence functions": (20, ["Theorem 6", "Theorem 9", "Theorem 11", "Algorithm 1", "Lemma 12", "Table 6"]),
     "Bracketing": (24, ["Lemma 1", "Algorithm 1", "Theorem 1", "Theorem 2", "Theorem 3", "Table 5", "Figure 1"]),
-    "Robust support vector": (0, ["(2.2)", "(2.3)", "(3.1)", "(4.2)", "Algorithm 1", "Theorem 2", "Table 2"]),
-    "Classification calibrated": (25, ["Theorem 1", "Theorem 2", "Lemma 3", "Algorithm 1", "Table 1", "Figure 3"]),
+    "Robust support vector": (0, ["(2.2)", "(2.3)", "(3.1)", "(4.2)", "(A.1)", "Algorithm 1", "Theorem 2", "Table 2"]),
+    "Classification calibrated": (
+        25,
+        ["Theorem 1", "Theorem 2", "Lemma 3", "Lemma 4", "Algorithm 1", "Table 1", "Figures 1 and 2", "Figure 3"],
+    ),
 }
 CHAPTERS = {1: 10, 2: 36, 3: 35, 4: 19}
 
@@ -83,4 +86,17 @@ def test_every_equation_theorem_and_table_of_the_thesis_has_a_row():
     items = " ".join(re.findall(r"^\| ([^|]+) \|", text, flags=re.MULTILINE))
     tables = [f"Table {name}" for name in ["2.1", "2.2", "2.3", "2.4", "2.5", "3.1", "3.2", "3.3", "4.1", "4.2", "4.3"]]
     theorems = ["Theorem 1", "Theorem 2", "Theorem 3", "Theorem 4", "Theorems 5 and 6", "Theorem 7", "Theorem 8"]
-    assert not [name for name in [*tables, *theorems] if name not in items]
+    others = ["Lemma 1", "Lemmas 2 to 7", "Remark 1", "Remark 2"]
+    assert not [name for name in [*tables, *theorems, *others] if name not in items]
+
+
+def test_every_figure_of_the_thesis_has_a_row():
+    (text,) = [part for name, part in sections().items() if name.startswith("Flexible")]
+    items = " ".join(re.findall(r"^\| (Figures? [^|]+) \|", text, flags=re.MULTILINE))
+    found = set(re.findall(r"\d\.\d", items))
+    for low, high in re.findall(r"(\d\.\d) to (\d\.\d)", items):
+        found |= {f"{low[0]}.{number}" for number in range(int(low[2]), int(high[2]) + 1)}
+    wanted = {
+        f"{chapter}.{number}" for chapter, last in {1: 1, 2: 8, 3: 8, 4: 7}.items() for number in range(1, last + 1)
+    }
+    assert not wanted - found
