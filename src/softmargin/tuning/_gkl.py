@@ -10,8 +10,8 @@ its label by a draw from ``Bernoulli(q_i)``, ``q_i = p0(X*_i)`` an initial estim
 
 Subtracting ``logit q`` changes no expectation and removes variance (``control``). Using the known mean needs no
 nested draws. A row of weight two is drawn twice as often and counts twice in every mean. The kind ``"literal"`` keeps
-the label of the row that is replaced, as printed in the paper; ``"pairs"`` lets a resampled row carry its own. On the
-paper's examples "literal" tracks the truth better and chooses better (``python -m benchmarks probability``).
+the label of the row that is replaced, as printed in the paper; ``"pairs"`` lets a resampled row carry its own. On
+simulated rows "literal" tracks the truth better and chooses better (``python -m benchmarks probability``).
 """
 
 from __future__ import annotations
