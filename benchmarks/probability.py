@@ -5,7 +5,7 @@ and Brier score on the test halves of two random splits of real binary data sets
 standardised); every support vector machine has an rbf kernel with scikit-learn's default C and gamma, so the methods
 differ in how they make probabilities, except where "tuned" says that C was chosen from the training rows.
 
-Perturbations: ProbabilisticSVC on 100 rows of a square with certain labels and of the sine of the bracketing paper, whose
+Perturbations: ProbabilisticSVC on 100 rows of a square with certain labels and of the bracketing paper's sine, whose
 probabilities are known; seven values of C are judged by the estimated log loss (ten draws) and by folds. "Regret" is
 the true log loss of the choice less that of the best of the seven, "error" the mean distance between estimated and true
 log loss over all seven.
