@@ -73,11 +73,14 @@ def _kernel_step(system: KernelSystem, point: Point) -> Step | None:
     root = np.sqrt(np.abs(W[active]))
     B = system.block(active, root)
     B[np.diag_indices_from(B)] += np.sign(W[active])
-    factor = linalg.lu_factor(B.T, overwrite_a=True, check_finite=False)
+    getrf = linalg.lapack.dgetrf if B.dtype == np.float64 else linalg.lapack.sgetrf
+    *factor, singular = getrf(B.T, overwrite_a=True)  # called directly: lu_factor warns where there is a way out
+    if singular:
+        return None
 
     def solve(r: Array, image: Array) -> Array:
         out = r.copy()
-        inner = linalg.lu_solve(factor, (image[active] * root / ridge).astype(B.dtype), check_finite=False)
+        inner = linalg.lu_solve(tuple(factor), (image[active] * root / ridge).astype(B.dtype), check_finite=False)
         out[active] -= root * inner
         return out / ridge
 
