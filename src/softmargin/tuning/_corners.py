@@ -35,6 +35,7 @@ Array = NDArray[np.floating[Any]]
 
 _INSIDE = 1e-6  # of the width of the box: closer to its ends is at them
 _JITTER = 1e-11  # of the mean diagonal: elbow rows that are affinely dependent share their multipliers
+_LEAST_UNIT = 1e-150  # of squared lengths: rows that are nothing to a double must not make the system singular
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _influences(problem: Problem, elbow: NDArray[np.intp]) -> tuple[Array, Array
     size, first = len(elbow), int(problem.fit_intercept)
     M = np.zeros((size + first, size + first))
     M[:size, :size] = cross[elbow]
-    unit = max(float(np.mean(np.diagonal(M)[:size])), np.finfo(float).tiny)
+    unit = max(float(np.mean(np.diagonal(M)[:size])), _LEAST_UNIT)
     M[np.arange(size), np.arange(size)] += _JITTER * unit
     if first:
         M[size, :size] = M[:size, size] = 1.0
