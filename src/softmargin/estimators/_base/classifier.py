@@ -172,8 +172,8 @@ class ClassifierBase(Readable, ClassifierMixin, BaseEstimator):
         if is_chunked(X):
             if not self._fits_chunks:
                 raise ValueError(
-                    f"{type(self).__name__} fits rows in memory only; MarginClassifier, CoherenceClassifier, RobustSVC "
-                    "and CompositeLeastSquaresClassifier fit chunked rows. Or fit a sample of the rows."
+                    f"{type(self).__name__} fits rows in memory only; MarginClassifier, CoherenceClassifier, "
+                    "RobustSVC, RuleBoostClassifier and CompositeLeastSquaresClassifier fit chunked rows. Or fit a sample."
                 )
             return chunked_training_set(self, X, y, sample_weight)
         X, y = self._validate(X, y=y)
