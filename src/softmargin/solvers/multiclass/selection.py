@@ -96,14 +96,21 @@ class _Fit:
     def __init__(self, problem: MulticlassProblem, design: Design, penalty: ClassPenalty) -> None:
         self.problem, self.Z, self.penalty, self.loss = problem, design.Z, penalty, problem.loss
         self.free = problem.intercept == "free"
+        self._kept: tuple[Any, Any] = (None, None)
         self.loss_bound = float(self.loss.curvature_bound)  # type: ignore[attr-defined]
         k = problem.n_classes
         slope = self.slopes(np.zeros((len(problem.codes), k)))
         gradient = np.asarray(self.Z.T @ slope)
         self.scale = max(float(np.abs(gradient).max(initial=0.0)), float(np.abs(slope.sum(axis=0)).max()), 1e-300)
 
+    def columns(self, members: Any) -> Any:
+        """Some columns, kept for the steps to come: to take them from sparse rows costs more than a step."""
+        if members is not self._kept[0]:
+            self._kept = (members, self.Z[:, members])
+        return self._kept[1]
+
     def scores(self, coef: Array, b: Array, members: Any) -> Array:
-        return np.asarray(self.Z[:, members] @ coef) + b
+        return np.asarray(self.columns(members) @ coef) + b
 
     def slopes(self, F: Array) -> Array:
         slope = self.problem.weights[:, None] * self.loss.slope(F, self.problem.codes)  # type: ignore[attr-defined]
@@ -152,7 +159,7 @@ class _Fit:
     def steepness(self, members: Any) -> float:
         """The largest singular value of the weighted columns, squared, times the bound of the curvature."""
         root = np.sqrt(self.problem.weights)
-        Z = self.Z[:, members]
+        Z = self.columns(members)
         columns = Z.multiply(root[:, None]).tocsr() if sparse.issparse(Z) else Z * root[:, None]
         if min(columns.shape) <= _SMALL:
             dense = columns.toarray() if sparse.issparse(columns) else columns
@@ -171,7 +178,7 @@ class _Fit:
         done = 0
         while done < left:
             slope = self.slopes(self.scores(*at, members))
-            new = _prox(at[0] - length * np.asarray(self.Z[:, members].T @ slope), self.penalty, length, members)
+            new = _prox(at[0] - length * np.asarray(self.columns(members).T @ slope), self.penalty, length, members)
             b = at[1] - length * slope.sum(axis=0) if self.free else at[1]
             done += 1
             trial = self.objective(new, b, members)
