@@ -8,7 +8,7 @@ rows are held out in turn, fold by fold, and the rounds that serve them best on 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from softmargin.solvers.rules import (
     boost,
 )
 
-__all__ = ["FittedRules", "LabelledRows", "boosted_solution", "fit_hypotheses", "hold_out"]
+__all__ = ["FittedRules", "LabelledRows", "boosted_solution", "fit_hypotheses", "held_out_parts", "total_curve"]
 
 _FOLDS, _FOLDED = 3, 1000  # from so many rows on one part held out can tell two numbers of rounds apart
 _FEW_ROWS, _FEW_ROUNDS = 100, 50  # of fewer rows not even folds can
@@ -77,20 +77,25 @@ def fit_hypotheses(estimator: Any, rows: LabelledRows, data: TrainingSet, bag: l
     if estimator.early_stopping is None and (len(data.codes) < _FEW_ROWS or np.bincount(data.codes).min() < 2):
         return fit(estimator, rows, None, bag, replace(plan, n_rounds=min(plan.n_rounds, _FEW_ROUNDS)))
     curves, weight = [], 0.0
-    for train, test in _parts(estimator, data):
+    for train, test in held_out_parts(estimator, data):
         held = rows.take(test)
         curves.append(fit(estimator, rows.take(train), held, bag, plan).held_out or (0.0,))  # no rule has an edge
         weight += float(held.weight.sum())
-    longest = max(len(curve) for curve in curves)
-    held_out = np.sum([np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves], axis=0) / weight
+    held_out = total_curve(curves) / weight
     fitted = fit(estimator, rows, None, bag, replace(plan, n_rounds=int(np.argmin(held_out))))
     return replace(fitted, held_out=tuple(held_out.tolist()))
 
 
-def _parts(estimator: Any, data: TrainingSet) -> list[tuple[np.ndarray, np.ndarray]]:
+def total_curve(curves: Sequence[Sequence[float]]) -> np.ndarray:
+    """The sum of curves of unequal lengths; a run that was stopped stays where it was."""
+    longest = max(len(curve) for curve in curves)
+    return np.sum([np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves], axis=0)
+
+
+def held_out_parts(estimator: Any, data: TrainingSet) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows to fit on and to keep apart: folds of few rows, one part of many or where early stopping is asked for."""
     if estimator.early_stopping is not None or len(data.codes) >= _FOLDED:
-        return [hold_out(estimator, data)]
+        return [_hold_out(estimator, data)]
     folds = StratifiedKFold(
         min(_FOLDS, int(np.bincount(data.codes).min())), shuffle=True, random_state=_seed(estimator)
     )
@@ -132,7 +137,7 @@ def boosted_solution(
     return solution
 
 
-def hold_out(estimator: Any, data: TrainingSet) -> tuple[np.ndarray, np.ndarray]:
+def _hold_out(estimator: Any, data: TrainingSet) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers to fit on and to keep apart, stratified by class."""
     splitter = StratifiedShuffleSplit(1, test_size=estimator.validation_fraction, random_state=_seed(estimator))
     try:

@@ -1,4 +1,4 @@
-"""Fitting boosted trees: how many on rows held out, then that many on all rows."""
+"""Fitting boosted trees: how many on rows held out (few rows in turn, fold by fold), then that many on all rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from softmargin.estimators._base.training_set import TrainingSet
-from softmargin.estimators._rule_fitting import LabelledRows, hold_out
+from softmargin.estimators._rule_fitting import LabelledRows, held_out_parts, total_curve
 from softmargin.estimators._rule_parameters import n_threads, setting, tree_plan_of
 from softmargin.expansions import BinnedTable, TreeScore
 from softmargin.losses import Loss
@@ -47,10 +47,12 @@ def fit_trees(estimator: Any, rows: LabelledRows, data: TrainingSet, loss: Loss)
     max_bins, threads = int(setting(estimator, "max_bins")), n_threads(estimator)
     binned = BinnedTable.from_table(rows.table, rows.weight, max_bins, threads)
     if stops:
-        test = hold_out(estimator, data)[1]
-        watch = _HeldOutTrees(rows, test, int(setting(estimator, "n_iter_no_change")))
-        boost_trees(binned, loss, rows.y, watch.kept, tree_plan_of(estimator, n_rounds, seed), watch)
-        n_rounds, held_out = watch.best_round, watch.losses
+        parts, patience = held_out_parts(estimator, data), int(setting(estimator, "n_iter_no_change"))
+        watches = [_HeldOutTrees(rows, test, patience) for _, test in parts]
+        for watch in watches:
+            boost_trees(binned, loss, rows.y, watch.kept, tree_plan_of(estimator, n_rounds, seed), watch)
+        held_out = (total_curve([watch.losses or [0.0] for watch in watches]) / len(watches)).tolist()
+        n_rounds = int(np.argmin(held_out))
     plan = tree_plan_of(estimator, n_rounds, seed)
     model = boost_trees(binned, loss, rows.y, rows.weight, plan, lambda model: False)
     return FittedTrees(model, score_of(model, binned), held_out)

@@ -88,8 +88,8 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         training error or largest edge round by round (``update="single"`` only). Losses are brought to a common slope.
     early_stopping : bool or None, default=None
         Stop when the loss on a held-out part has not improved for ``n_iter_no_change`` rounds, then run as many rounds
-        as were best on all rows. None is True for trees (from 100 rows on, else 100 trees) and for rules whose number
-        is not given (three folds below 1000 rows; 50 rounds below 100 rows), and False otherwise.
+        as were best on all rows. None is True for trees and for rules whose number is not given (three folds below 1000
+        rows, one part beyond; 100 trees or 50 rules below 100 rows), and False otherwise.
     validation_fraction : float, default=0.1
         Size of the held-out part.
     n_iter_no_change : int or None, default=None
