@@ -122,6 +122,8 @@ def feature_rows(model: Any, own: dict[str, Any], data: Data) -> Features | None
     weight, rows = _weights(own, data)
     X = data.dense[rows]
     if own.get("kernel") is None:
+        if not hasattr(model, "coef_"):
+            return None  # a machine of kernels that it makes itself
         return X, weight, rows, lambda j: np.asarray(model.coef_, dtype=float)[j]
     if own.get("positive", False) or own.get("l1_ratio", 0.0) != 0.0:
         return None  # bounds and costs of each kernel coefficient are none of the coefficients on these features
