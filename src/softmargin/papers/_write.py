@@ -101,7 +101,11 @@ def _explanations(verdicts: list[Verdict]) -> list[str]:
     for one in verdicts:
         if one.why:
             cells.setdefault(one.why, []).append(f"{one.part}, {one.row}")
-    return [f"{why} ({len(names)} cells: {_few(names)})" for why, names in cells.items()]
+    return [f"{why} ({_count(names)}: {_few(names)})" for why, names in cells.items()]
+
+
+def _count(names: list[str]) -> str:
+    return "1 cell" if len(names) == 1 else f"{len(names)} cells"
 
 
 def _few(names: list[str], most: int = 4) -> str:
