@@ -1,7 +1,7 @@
 """The methods compared in the paper, each tuned by its covariance-penalised estimate of the log loss.
 
 The criterion (equation 9, with the errata mended) refits each candidate on perturbed data sets; ours are six draws of
-rows and labels with known means where the paper nests ten draws of labels in ten of rows. All candidates share one
+rows, each with its label, and of labels with known means where the paper nests ten draws of labels in ten of rows. All candidates share one
 initial estimate and one set of draws. The grid [10^-3, 10^3] is read as one of ``1/(n lambda)`` with two values a
 decade, and there are 20 weights: read as lambda, with sqrt(n) = 10 weights, example 2 cannot come out as printed
 (best lambda 10^-5).
@@ -86,7 +86,7 @@ def _tuned(estimate: Estimate, K: Array, y: Array, rng: np.random.Generator) -> 
 
     everything = np.arange(len(y))
     target = LabelledRows((y + 1) / 2, np.clip(fitted(everything, y, 1.0), least, 1 - least))
-    draws = perturb(target, n_draws=DRAWS, random_state=int(rng.integers(2**31)))
+    draws = perturb(target, n_draws=DRAWS, kind="pairs", random_state=int(rng.integers(2**31)))
 
     def criterion(C: float) -> float:
         own = fitted(everything, y, C)
