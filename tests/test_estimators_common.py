@@ -49,6 +49,7 @@ WITHOUT_FOLDS = {
 }
 SMALL = {"AutoClassifier": {"time_limit": 1e-9}, "RuleBoostClassifier": {"n_rules": 5}}  # for a hundred fits
 TIGHT = {"tol": 1e-9, "max_iter": 10_000}
+REACHED = {"AdditiveKernelClassifier": {"tol": 1e-6}}  # weights of components have no more digits than half of a double
 LABELS = np.array(["no", "yes"])
 
 
@@ -58,7 +59,8 @@ def make(name, limits=None, **params):
     estimator = cls(softmargin.MarginClassifier(tol=1e-9)) if name in META else cls()
     known = estimator.get_params(deep=False)
     cheap = {"random_state": 0, "effort": "fast"}
-    settings = {key: value for key, value in ((limits or TIGHT) | cheap).items() if key in known}
+    wanted = (limits or TIGHT | REACHED.get(name, {})) | cheap
+    settings = {key: value for key, value in wanted.items() if key in known}
     return estimator.set_params(**settings, **params)
 
 

@@ -168,9 +168,8 @@ def test_reliability_at_zero_and_one():
 
 def test_intervals_mark_those_that_exclude_zero():
     X, y, _ = make_disk(400, flip=0.05, random_state=0)
-    inference = Inference(MarginClassifier().fit(X, y), X, y)
     with pytest.warns(UserWarning, match="the penalty moves a coefficient"):
-        display = IntervalDisplay.from_inference(inference)
+        display = IntervalDisplay.from_inference(Inference(MarginClassifier().fit(X, y), X, y))
     assert display.excludes_zero.tolist() == [True, False]
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["x1", "x0"]
     with pytest.raises(ValueError, match="intervals must have shape"):

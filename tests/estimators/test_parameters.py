@@ -136,5 +136,5 @@ def test_robust_machines_that_fit_a_constant_say_so():
     for sigma in (0.2, 0.3):
         with pytest.warns(UserWarning, match="constant"):
             model = softmargin.RobustSVC(sigma=sigma, C=0.1).fit(X, y)
-        assert model.status_ == "constant"
+        assert model.status_ in ("constant", "degenerate")
         assert len(set(model.predict(X))) == 1

@@ -15,7 +15,7 @@ loss in its V scale ``m = 2 rho``, and this is ``(2 excess / rho)^(1/2)``, theor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -45,8 +45,8 @@ class ExcessRiskBound:
     """
 
     loss: Loss
-    angles: tuple[float, ...]
-    values: tuple[float, ...]
+    angles: tuple[float, ...] = field(repr=False)
+    values: tuple[float, ...] = field(repr=False)
 
     @property
     def calibrated(self) -> bool:

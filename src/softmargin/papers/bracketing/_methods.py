@@ -1,10 +1,10 @@
 """The methods compared in the paper, each tuned by its covariance-penalised estimate of the log loss.
 
 The criterion (equation 9, with the errata mended) refits each candidate on perturbed data sets; ours are six draws of
-rows, each with its label, and of labels with known means where the paper nests ten draws of labels in ten of rows. All candidates share one
-initial estimate and one set of draws. The grid [10^-3, 10^3] is read as one of ``1/(n lambda)`` with two values a
-decade, and there are 20 weights: read as lambda, with sqrt(n) = 10 weights, example 2 cannot come out as printed
-(best lambda 10^-5).
+rows, each with its label, and of labels with known means where the paper nests ten draws of labels in ten of rows. All
+candidates share one initial estimate and one set of draws. The grid [10^-3, 10^3] is read as one of ``1/(n lambda)``
+with two values a decade, and there are 20 weights: read as lambda, with sqrt(n) = 10 weights, example 2 cannot come out
+as printed (best lambda 10^-5).
 """
 
 from __future__ import annotations
