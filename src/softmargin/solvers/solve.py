@@ -78,9 +78,10 @@ def _warn(engine: Engine, solution: Solution, tol: float) -> None:
             "the rows that still count, and grow for ever. Use l1_ratio < 1 (a ridge part), or lower C."
         )
     elif not solution.converged:
+        size = f"above tol={tol:g}" if solution.gap > tol else "small enough, but its rounds had not settled"
         message = (
             f"{engine.name} stopped after {solution.n_iter} steps at a relative {solution.certificate} of "
-            f"{solution.gap:.2g}, above tol={tol:g}. Scale the features, raise max_iter or tol, or lower C."
+            f"{solution.gap:.2g}, {size}. Scale the features, raise max_iter or tol, or lower C."
         )
     else:
         return
