@@ -120,3 +120,13 @@ def test_a_concave_cost_without_a_ridge_says_when_there_is_no_minimum():
     assert model.solution_.status == "unbounded"
     assert not model.solution_.converged
     assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("group", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("made", [CompositeLeastSquaresClassifier, TruncatedSoftmaxClassifier])
+def test_nothing_is_selected_where_everything_costs_too_much(made, fit_intercept, group):
+    penalty = {"penalty": "scad"} if made is TruncatedSoftmaxClassifier else {"l1_ratio": 1.0}
+    model = made(C=1e-6, group=group, fit_intercept=fit_intercept, **penalty).fit(X, CODES)
+    assert not np.any(model.coef_)
+    assert model.solution_.converged

@@ -96,6 +96,8 @@ class _Support:
 
 def newton_on_support(fit: Any, coef: Array, b: Array, members: Any, tol: float) -> tuple[Array, Array]:
     """Coefficients and intercepts after Newton steps, until the gradient on the support is at most ``tol``."""
+    if not (fit.free or len(coef)):  # nothing in use, nothing to move
+        return coef, b
     support = _Support(fit, coef, members)
     point = np.vstack([b, coef]) if fit.free else coef
     value = support.value(point)
