@@ -29,7 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_build", "**/.ipynb_checkpoints", "generated/*.md"]  # the last are parts of pages
 templates_path = ["_templates"]
 autosummary_generate = True
 autodoc_typehints = "none"  # the numpydoc sections say what parameters are

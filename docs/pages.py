@@ -74,7 +74,7 @@ def write_papers() -> None:
     if not results.is_file():
         text = "This copy was built without them: `papers/RESULTS.md` is not in the repository it was built from.\n"
     else:
-        text = re.sub(r"^(#+) ", r"#\1 ", results.read_text(encoding="utf-8"), flags=re.M)
+        text = results.read_text(encoding="utf-8").partition("\n")[2].lstrip()  # the page has its title
         text = re.sub(r"!\[[^\]]*\]\((?!http)[^)]*\)", "", text)  # pictures are on the page with figures
         if (results.parent / "index.html").is_file():
             text = '<a href="papers/index.html">The page with figures</a>\n\n' + text

@@ -58,3 +58,11 @@ def test_backtracking_takes_the_first_length_that_brings_its_share_and_says_wher
     found = shared.backtrack(lambda t: ((t - 0.2) ** 2, f"at {t}"), 0.04, -0.4)
     assert found == (0.25, pytest.approx(0.0025), "at 0.25")
     assert shared.backtrack(lambda t: (1.0 + t, None), 1.0, -1.0) is None
+
+
+def test_a_border_without_a_pivot_leaves_its_unknown_alone():
+    x, b = shared.bordered_solve(np.array([1.0, -2.0]), np.array([1.0, -1.0]), np.ones(2), 0.0, 3.0)
+    np.testing.assert_array_equal(x, [1.0, -2.0])
+    assert b == 0
+    x, b = shared.bordered_solve(np.array([1.0, -2.0]), np.array([1.0, 1.0]), np.ones(2), 0.0, 3.0)
+    assert x.sum() == pytest.approx(3.0)

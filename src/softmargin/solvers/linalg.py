@@ -138,8 +138,14 @@ def definite_cholesky(A: Array) -> Cholesky | None:
 
 
 def bordered_solve(inner: Array, image: Array, row: Array, corner: float, total: float) -> tuple[Array, float]:
-    """``(x, b)`` from ``inner = A^-1 r``, ``image = A^-1 u``, the last row ``(v, m)`` and its right side ``t``."""
-    b = (total - float(row @ inner)) / (corner - float(row @ image))
+    """``(x, b)`` from ``inner = A^-1 r``, ``image = A^-1 u``, the last row ``(v, m)`` and its right side ``t``.
+
+    Without a pivot the last equation says nothing about ``b``, which is then left alone.
+    """
+    pivot = corner - float(row @ image)
+    if pivot == 0:
+        return inner, 0.0
+    b = (total - float(row @ inner)) / pivot
     return inner - b * image, b
 
 
