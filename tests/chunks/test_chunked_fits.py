@@ -110,7 +110,7 @@ def test_landmarks_of_chunks_are_rows_of_theirs():
 
 def test_more_columns_than_a_hessian_has_room_for():
     rng = np.random.default_rng(0)
-    X = sparse.random_array((600, 6000), density=0.01, rng=rng, format="csr")
+    X = sparse.random_array((600, 6000), density=0.01, random_state=rng, format="csr")
     y = np.where(X[:, :40].sum(axis=1) > np.median(X[:, :40].sum(axis=1)), 1, 0)
     parts = MarginClassifier().fit(*chunked(X, y, sizes=(200,)))
     whole = MarginClassifier(tol=1e-8).fit(X, y)

@@ -152,7 +152,7 @@ def test_l1_is_refused_with_the_reason():
 @pytest.mark.parametrize("shape", [(1500, 40), (1200, 3000)])
 def test_dual_descent_on_sparse_rows_equals_the_certified_optimum(shape, intercept, balance):
     rng = np.random.default_rng(5)
-    X = sparse.random_array(shape, density=0.05, rng=rng, format="csr")
+    X = sparse.random_array(shape, density=0.05, random_state=rng, format="csr")
     y = np.where(X[:, [0, 1, 2]].sum(axis=1) - 0.05 + 0.3 * rng.normal(size=shape[0]) > 0, 1.0, -1.0)
     weights = rng.choice([0.5, 1.0, 2.0], size=shape[0])
     one = problem(X, y, BalancedHinge(balance), weights, fit_intercept=intercept)
@@ -174,7 +174,7 @@ def test_dual_descent_on_sparse_rows_equals_the_certified_optimum(shape, interce
 @pytest.mark.parametrize("offset", [0.0, 0.3])
 def test_squared_hinges_of_many_sparse_columns_equal_newtons(intercept, offset):
     rng = np.random.default_rng(7)
-    X = sparse.random_array((1200, 3000), density=0.02, rng=rng, format="csr")
+    X = sparse.random_array((1200, 3000), density=0.02, random_state=rng, format="csr")
     y = np.where(X[:, [0, 1, 2]].sum(axis=1) + 0.1 * rng.normal(size=1200) > 0.02, 1.0, -1.0)
     one = problem(X, y, SquaredHinge(), rng.choice([0.0, 0.5, 3.0], size=1200), fit_intercept=intercept)
     one = replace(one, offset=offset * rng.normal(size=1200))
