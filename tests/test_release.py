@@ -24,10 +24,11 @@ def steps(path):
 def test_workflows_parse_and_ask_for_no_more_rights_than_reading(path):
     flow = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert flow["permissions"] == {"contents": "read"}
-    assert True in flow, "`on` (which YAML reads as a truth value) says when it runs"
+    assert flow.get("on") or flow.get(True), "nothing says when it runs (YAML may read the key `on` as a truth value)"
     for name, job in flow["jobs"].items():
         assert job["runs-on"], name
-        assert set(job.get("needs", [])) <= set(flow["jobs"]) if isinstance(job.get("needs"), list) else True
+        needs = job.get("needs", [])
+        assert {needs} <= set(flow["jobs"]) if isinstance(needs, str) else set(needs) <= set(flow["jobs"]), name
         for step in job["steps"]:
             assert ("uses" in step) != ("run" in step), f"{name}: {step}"
             if "uses" in step:
