@@ -1,9 +1,9 @@
-"""Where ``verbose`` goes: one reporter for estimators and solvers, built on ``logging``.
+"""Where the steps of a fit are told: to ``logging`` as far as ``verbose`` asks for it, and to whoever listens.
 
 ``report`` sends one line to the logger ``softmargin`` at level INFO, so an application that configures logging gets it
 in its own log. Where nothing is configured, somebody who asked for ``verbose=1`` still wants to see it: the line then
-goes to standard error. ``track`` counts the parts of a longer job, as a bar where standard error is a terminal and
-``rich`` is installed, as lines otherwise.
+goes to standard error. A listener, such as scikit-learn's callbacks, is told the name of every step of the fits within
+``listening``, whatever ``verbose`` is.
 
 ``verbose`` means the same everywhere: 0 is silent, 1 reports the steps of a fit, 2 those of its inner fits too.
 """
@@ -14,11 +14,12 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from contextvars import ContextVar
 
-__all__ = ["report", "track"]
+__all__ = ["is_heard", "listening", "report"]
 
 LOGGER = logging.getLogger("softmargin")
+_LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
 
 
 class _StandardError(logging.Handler):
@@ -28,42 +29,30 @@ class _StandardError(logging.Handler):
         sys.stderr.write(self.format(record) + "\n")
 
 
-def report(message: str) -> None:
-    """One line of progress; call it where ``verbose`` asks for it."""
+@contextmanager
+def listening(listener: Callable[[str], None]) -> Iterator[None]:
+    """Tell the names of steps reported meanwhile, in this thread, to a listener."""
+    before = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(before)
+
+
+def is_heard(verbose: int) -> bool:
+    """Whether anybody wants to know of a step; ask before composing a report in a hot loop."""
+    return bool(verbose) or _LISTENER.get() is not None
+
+
+def report(step: str, message: str, verbose: int) -> None:
+    """One step of a fit: its name to a listener, the whole line to the log where ``verbose`` asks for it."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(step)
+    if not verbose:
+        return
     if not LOGGER.hasHandlers():
         LOGGER.addHandler(_StandardError())
     if LOGGER.level == logging.NOTSET:
         LOGGER.setLevel(logging.INFO)
-    LOGGER.info(message)
-
-
-@contextmanager
-def track(label: str, total: int, verbose: int) -> Iterator[Callable[[str], None]]:
-    """A function to call after each of ``total`` parts with a word about it."""
-    bar = _bar() if verbose == 1 else None
-    if bar is not None:
-        with bar:
-            task = bar.add_task(label, total=total)
-            yield lambda message: bar.update(task, advance=1, description=f"{label}: {message}")
-        return
-    done = 0
-
-    def step(message: str) -> None:
-        nonlocal done
-        done += 1
-        if verbose:
-            report(f"{label} {done}/{total}: {message}")
-
-    yield step
-
-
-def _bar() -> Any:
-    """A bar of rich, or None where there is no terminal to draw it on or no rich."""
-    if not sys.stderr.isatty():
-        return None
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        return None
-    return Progress(console=Console(file=sys.stderr), transient=True)
+    LOGGER.info("%s: %s", step, message)

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.estimators._auto.encoder import SparseEncoder, SwappedColumn, TableEncoder, dates_as_days
 from softmargin.estimators._auto.members import FittedMember, Judging, Labels, choose_width, fit_folded, fit_logistic
 from softmargin.estimators._auto.trees import fit_trees, most_promising
@@ -192,8 +192,9 @@ class AutoClassifier(ClassifierBase):
         candidates = self._readable(X, labels) if self.interpretable else self._candidates(X, labels, members, late)
         for member in candidates:
             members.append(member)
-            if self.verbose:
-                report(f"{member.name}: left-out log loss {member.log_loss:.4f}, {member.seconds:.1f} s")
+            if is_heard(self.verbose):
+                message = f"left-out log loss {member.log_loss:.4f}, {member.seconds:.1f} s"
+                report(member.name, message, self.verbose)
             if late(member.seconds):
                 break
         return members

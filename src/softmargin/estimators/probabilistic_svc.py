@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.constraints import NONE, Constraint, integer, one_of
 from softmargin.estimators._base.training_set import TrainingSet
@@ -224,11 +224,10 @@ class ProbabilisticSVC(ClassifierBase):
             family = GridFamily(data.shared, y, self.C * data.weight, self._plan(self.n_weights_))
         self.solution_ = family.plain
         self.n_iter_ = max(1, family.n_iter)
-        if self.verbose:
-            report(
-                f"class weights ({self.engine}): {family.n_iter} steps, gap {family.plain.gap:.2e} at 1/2, "
-                f"brackets {float(np.mean(family.training.width)):.3g} wide on average"
-            )
+        if is_heard(self.verbose):
+            width = f"brackets {float(np.mean(family.training.width)):.3g} wide on average"
+            message = f"{self.engine}, {family.n_iter} steps, gap {family.plain.gap:.2e} at 1/2, {width}"
+            report("class weights", message, self.verbose)
         self.nonmonotone_share_ = float(np.mean(~family.training.monotone))
         self.mean_width_ = float(np.mean(family.training.width))
         for name, value in family.attributes(data.rows).items():

@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
+from softmargin.estimators._base.callbacks import CallbackSupportMixin, fit_task, with_callbacks
 from softmargin.estimators._base.card import Readable, inner_card
 from softmargin.estimators._base.chunked_set import by_chunks, chunked_rows, held_out_fit, is_chunked
 from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, is_number, one_of
@@ -49,7 +50,7 @@ def _increasing_pair(value: Any) -> bool:
 
 
 @document
-class ScoreCalibrator(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ScoreCalibrator(Readable, CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Turn the scores of any classifier into probabilities.
 
     Parameters
@@ -136,10 +137,15 @@ class ScoreCalibrator(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         self.smooth_targets = smooth_targets
         self.n_jobs = n_jobs
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ScoreCalibrator:
         """Fit the classifier (unless prefit) and the link from scores to probabilities."""
         self._check_parameters()
         forget_fit(self)
+        with fit_task(self, X, y, sample_weight):
+            return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> ScoreCalibrator:
         if is_chunked(X):
             return self._fit_chunks(*chunked_rows(X, y, sample_weight)[:2])
         y = column_or_1d(y, warn=True)

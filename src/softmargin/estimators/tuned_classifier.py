@@ -18,7 +18,8 @@ from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
+from softmargin.estimators._base.callbacks import CallbackSupportMixin, fit_task, with_callbacks
 from softmargin.estimators._base.card import Readable, inner_card, plain
 from softmargin.estimators._base.chunked_set import chunked_rows
 from softmargin.estimators._base.classifier import ClassifierBase, available_where
@@ -66,7 +67,7 @@ def _require_probabilities(template: Any) -> None:
 
 
 @document
-class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier that chooses its own parameters.
 
     Parameters
@@ -187,10 +188,16 @@ class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TunedClassifier:
         """Judge every candidate and fit the best one to all rows."""
         self._check_parameters()
         forget_fit(self)
+        with fit_task(self, X, y, sample_weight):
+            self._fit_candidates(X, y, sample_weight)
+        return self
+
+    def _fit_candidates(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y, sample_weight = chunked_rows(X, y, sample_weight)
         probe, data = clone(self.estimator), None
         if isinstance(probe, Pipeline):
@@ -215,10 +222,10 @@ class TunedClassifier(Readable, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
             for (cost, score, error), start in zip(judged, starts, strict=True):
                 record = {"params": family | {self._named("C"): cost}, "score": score, "error": error, "start": start}
                 self._records.append(record)
-                if self.verbose:
-                    report(f"{record['params']}: {self.criterion_} {score:.6g} (standard error {error:.2g})")
+                if is_heard(self.verbose):
+                    message = f"{record['params']}, {self.criterion_} {score:.6g} (standard error {error:.2g})"
+                    report("candidate", message, self.verbose)
         self._fit_best(X, y, sample_weight, judge.expansion if len(candidates) == 1 else None)
-        return self
 
     def _fit_best(self, X: Any, y: Any, sample_weight: Any, expanded: Any) -> None:
         start = self._choose()

@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from softmargin._threads import one_blas_thread
+from softmargin.estimators._base.callbacks import CallbackSupportMixin, fit_task, with_callbacks
 from softmargin.estimators._base.card import Readable
 from softmargin.estimators._base.chunked_set import by_chunks, chunked_training_set, is_chunked
 from softmargin.estimators._base.constraints import Constraint
@@ -71,7 +72,7 @@ class available_where:  # noqa: N801 - a decorator
         return MethodType(self.method, estimator)
 
 
-class ClassifierBase(Readable, ClassifierMixin, BaseEstimator):
+class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Everything a margin classifier needs besides its mathematics."""
 
     _fits_chunks = False  # whether rows may be in files or on other machines
@@ -117,9 +118,11 @@ class ClassifierBase(Readable, ClassifierMixin, BaseEstimator):
 
     # -- what a user calls ---------------------------------------------------------------------------------------
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the classifier; any two or more labels, rows of zero weight are ignored."""
-        return self._fit_from(None, None, X, y, sample_weight)
+        with fit_task(self, X, y, sample_weight):
+            return self._fit_from(None, None, X, y, sample_weight)
 
     @by_chunks(lambda self: None if len(self.classes_) == 2 else len(self.classes_))
     def decision_function(self, X: Any) -> np.ndarray:

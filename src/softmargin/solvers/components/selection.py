@@ -35,7 +35,7 @@ from scipy import linalg
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.expansions import AdditiveColumns
 from softmargin.problem import Problem
 from softmargin.solution import Solution
@@ -178,9 +178,9 @@ class _Search:
                 break
             point = further
             history.append(point.objective)
-            if self.verbose:
+            if is_heard(self.verbose):
                 used = np.count_nonzero(point.weights)
-                report(f"component selection: objective {point.objective:.12g}, {used} components")
+                report("component selection", f"objective {point.objective:.12g}, {used} components", self.verbose)
         return point, history
 
     def _step(self, point: _Point) -> _Point | None:

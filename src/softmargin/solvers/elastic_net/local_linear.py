@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.certificate import violations
@@ -71,8 +71,9 @@ class _Rounds:
         self.last, self.at = self.at, self.solve()
         self.value = self.at.objective = self.problem.objective(self.at.coef, self.at.intercept)
         self.violation = _stationarity(self.problem, self.at)
-        if self.verbose:
-            report(f"local linear approximation: objective {self.value:.12g}, violation {self.violation:.3g}")
+        if is_heard(self.verbose):
+            message = f"objective {self.value:.12g}, violation {self.violation:.3g}"
+            report("local linear approximation", message, self.verbose)
         if self.n_iter == before:  # the duality gap can be of second order in the violations
             self.inner *= 1e-2
         return self.violation <= self.tol or self.at.status != "ok"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.losses import Loss
 from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
@@ -194,8 +194,9 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
             certificate = at.certify(v, sharp=True)
             gap = certificate.relative(objective, penalty)
         at.history.append(objective)
-        if verbose:
-            report(f"proximal newton step {n_iter}: objective {objective:.12g}, relative {certificate.kind} {gap:.3g}")
+        if is_heard(verbose):
+            message = f"objective {objective:.12g}, relative {certificate.kind} {gap:.3g}"
+            report("proximal newton step", message, verbose)
         if is_unbounded(problem, at.coef, at.cost, at.margins):
             status = "unbounded"
         if gap <= tol or n_iter >= max_iter or patience == 0 or status != "ok":

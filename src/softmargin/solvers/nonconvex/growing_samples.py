@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.linalg import definite_cholesky
@@ -117,8 +117,8 @@ def _search(here: Sweep, verbose: int) -> Sweep:
             if length > _FURTHEST or float(step @ here.residual) >= 0:
                 break
             there = start.moved(length * step)
-        if verbose:
-            report(f"search on {len(here.g)} rows: objective {here.objective:.12g}")
+        if is_heard(verbose):
+            report("search", f"{len(here.g)} rows, objective {here.objective:.12g}", verbose)
         if start.objective - here.objective <= _ROUGH * abs(here.objective):
             break
     return here
@@ -138,8 +138,8 @@ def _follow(here: Sweep, tol: float, scale: float, verbose: int) -> tuple[Sweep,
             step = -model.step(here.residual)
             slope = float(step @ here.residual)
         promise = slope
-        if verbose:
-            report(f"follow on {len(here.g)} rows: expected gain {-0.5 * slope / abs(scale):.3g}")
+        if is_heard(verbose):
+            report("descent", f"{len(here.g)} rows, expected gain {-0.5 * slope / abs(scale):.3g}", verbose)
         if -0.5 * slope <= tol * abs(scale):
             break
         there = here.moved(step)
@@ -176,8 +176,8 @@ def _finish(here: Sweep, model: _Model, tol: float, scale: float, verbose: int) 
         # the bound is convex: its fall from the origin is at most what the slope there promises
         gap += max(-float(origin.residual @ (there.point - origin.point)), 0.0)
         gap /= max(abs(here.objective), here.penalty)
-        if verbose:
-            report(f"bound: objective {here.objective:.12g}, gap {gap:.3g}")
+        if is_heard(verbose):
+            report("majoriser", f"objective {here.objective:.12g}, gap {gap:.3g}", verbose)
         if gap <= tol:
             return _solution(here, g, gap, True)
         here = Sweep(problem, here.point, here.number + 1)

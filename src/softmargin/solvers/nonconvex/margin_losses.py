@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
@@ -218,8 +218,8 @@ class _Rounds:
         value = inner.objective(self.problem)
         self.drop, self.value = self.value - value, value
         moved = float(np.abs(inner.margins - before).max(initial=0.0)) / (1 + float(np.abs(before).max(initial=0.0)))
-        if self.fit.verbose:
-            report(f"majorise-minimise: objective {value:.12g}, scores moved by {moved:.3g}")
+        if is_heard(self.fit.verbose):
+            report("majoriser", f"objective {value:.12g}, scores moved by {moved:.3g}", self.fit.verbose)
         if self.fit.on_round is not None:
             self.fit.on_round(inner.margins, inner.coef)
         self.near = self.problem.loss.smooth and moved <= _NEAR

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.expansions import Response, Totals
 from softmargin.problem import Problem
 from softmargin.solvers.elastic_net.certificate import PrimalDual, certify, violations
@@ -177,8 +177,8 @@ def minimise(
     """Newton steps until a point is good enough, with the objectives on the way."""
     history = [here.objective]
     while not enough(here) and len(history) <= max_iter:
-        if verbose:
-            report(f"pass {len(history)}: objective {here.objective:.12g}, relative gap {here.gap:.3g}")
+        if is_heard(verbose):
+            report("pass", f"objective {here.objective:.12g}, relative gap {here.gap:.3g}", verbose)
         there = here.next()
         if there is None or (there.residual_gap >= here.residual_gap and there.objective >= here.objective):
             break  # no digits left

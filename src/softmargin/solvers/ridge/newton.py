@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
@@ -148,8 +148,8 @@ def newton_iterations(point: Point, factor: Factor | None, tol: float, max_iter:
             history.append(point.objective)
             if point.gap <= tol * point.scale or last:
                 break
-        if verbose:
-            report(f"newton step {n_iter}: objective {point.objective:.12g}, duality gap {point.gap:.3g}")
+        if is_heard(verbose):
+            report("newton step", f"objective {point.objective:.12g}, duality gap {point.gap:.3g}", verbose)
         if factor is None or point.gap > factor.patience * last_gap:
             factor = point.system.factor(point.term.curvature)
             history.append(point.value())

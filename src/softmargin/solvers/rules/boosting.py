@@ -32,6 +32,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._progress import is_heard, report
 from softmargin.losses import Exponential, Loss
 from softmargin.solvers.rules.learners import Hypothesis, Learner, Proposal
 from softmargin.solvers.rules.resident import ResidentState
@@ -140,6 +141,8 @@ def boost_state(state: ModelState, losses: Sequence[Loss], plan: Plan, watch: Wa
             model.stopped = "no rule has an edge" if proposal is None else "min_edge"
             break
         _round(model, state, proposal, scores, plan)
+        if is_heard(0):
+            report("round", f"risk {model.risks[-1]:.6g}", 0)
         if watch is not None and watch.ends(model):
             model.stopped = "early_stopping"
             break

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin._compiled.trees import apply_codes, grow
+from softmargin._progress import is_heard, report
 from softmargin.expansions import BinnedTable, TreeScore, in_threads
 from softmargin.losses import Loss
 from softmargin.solvers.rules.leveraging import Evaluation, WeightedRisk, leverage
@@ -118,6 +119,8 @@ def boost_trees(
         model.edges.append(max(step.edge for step in steps))
         model.risks.append(_total(risks, points))
         model.gap = max(model.gap, *(step.residual for step in steps))
+        if is_heard(0):
+            report("round", f"risk {model.risks[-1]:.6g}", 0)
         if watch(model):
             model.stopped = "early_stopping"
             break

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.losses import BalancedHinge
 from softmargin.problem import Problem
 from softmargin.solution import Solution
@@ -39,10 +39,9 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
         family = KinkedFamily(expansion, intercept=problem.fit_intercept, largest=largest, tol=tol, max_iter=max_iter)
         found, _ = family.solve(_with_copies(box.qp, y, copies), multipliers)
         n_iter += found.n_iter
-        if verbose:
-            report(
-                f"bounded machine: violation {found.violation:.2e}, {len(copies)} rows held above -1, {n_iter} steps"
-            )
+        if is_heard(verbose):
+            held = f"{len(copies)} rows held above -1"
+            report("bounded machine", f"violation {found.violation:.2e}, {held}, {n_iter} steps", verbose)
         margins = y * (found.gradient[:n] + box.qp.q + found.intercept)
         below = np.setdiff1d(np.flatnonzero(margins < -1 - 10 * tol), copies)
         if len(below) == 0:

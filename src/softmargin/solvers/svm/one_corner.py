@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._progress import report
+from softmargin._progress import is_heard, report
 from softmargin.expansions import Expansion
 from softmargin.problem import Problem
 from softmargin.solution import Solution
@@ -143,8 +143,8 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     while True:
         found, coef = family.solve(box.qp, u)
         n_iter += found.n_iter
-        if verbose:
-            report(f"box QP: violation {found.violation:.2e}, relative gap {found.gap:.2e}, {n_iter} steps")
+        if is_heard(verbose):
+            report("box QP", f"violation {found.violation:.2e}, relative gap {found.gap:.2e}, {n_iter} steps", verbose)
         solution = kinked_solution(box, found, coef, n_iter, tol)
         if solution.converged or n_iter >= max_iter or violation <= _FINE:
             return solution
