@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin import (
@@ -86,6 +87,31 @@ def test_awkward_data_are_certified_or_warned_about_or_refused(model, name, inte
 def test_hopeless_scales_are_refused(model, size):
     with pytest.raises(ValueError, match="Standardise the columns"):
         model.fit(X * size, Y)
+
+
+@pytest.mark.parametrize(
+    ("method", "classes", "seed", "C"),
+    [
+        ("reinforced", 2, 18, 1.0),
+        ("weston_watkins", 2, 4, 0.1),
+        ("weston_watkins", 4, 12, 0.0254),
+        ("crammer_singer", 4, 16, 0.0162),
+        ("lee_lin_wahba", 3, 5, 0.02),
+    ],
+)
+def test_every_route_chooses_the_same_of_many_intercepts(method, classes, seed, C):
+    rng = np.random.default_rng(seed)
+    data, order = rng.normal(size=(11, 3)), rng.permutation(11)
+    y = np.r_[np.arange(classes), rng.integers(0, classes, 11 - classes)]
+    model = MulticategorySVC(method, C=C, tol=1e-9, max_iter=100_000)
+    scores = model.fit(data, y).decision_function(data)
+    others = [
+        model.fit(data[order], y[order]).decision_function(data),
+        model.fit(sparse.csr_array(data), y).decision_function(data),
+        model.set_params(kernel="linear").fit(data, y).decision_function(data),
+    ]
+    for other in others:
+        np.testing.assert_allclose(other, scores, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes is greater")

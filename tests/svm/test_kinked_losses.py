@@ -234,3 +234,15 @@ def test_the_cost_of_a_smooth_kernel_has_no_cliff_in_the_number_of_rows():
         K = Problem(Hinge(), expand(X, Kernel("rbf", 0.5)), y, np.ones(n), ElasticNet(0.0))
         counts.append(solve(K, tol=1e-4).n_iter)
     assert counts[0] <= 4 * counts[1] + 50  # working sets: refinement of few rows takes no more than the solution
+
+
+def test_a_stiff_kernel_of_low_rank_is_solved_as_its_features_are():
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((160, 6)) < 0.5, 0.0, 1000.0 + 3 * rng.normal(size=(160, 6)))
+    y = rng.integers(0, 2, 160)
+    features = MarginClassifier(loss="hinge", tol=1e-9).fit(X, y)
+    kernel = MarginClassifier(loss="hinge", tol=1e-9, kernel="linear").fit(X, y)
+    assert features.solution_.converged
+    assert kernel.solution_.converged
+    np.testing.assert_allclose(kernel.solution_.objective, features.solution_.objective, rtol=1e-8)
+    np.testing.assert_allclose(kernel.decision_function(X), features.decision_function(X), atol=1e-4)

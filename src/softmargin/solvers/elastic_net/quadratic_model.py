@@ -6,9 +6,10 @@ At the present point the data term has slopes ``g`` and curvatures ``h`` in each
 
 (``b'K b`` in place of ``|b|^2`` for kernel columns). The intercept ``a`` is eliminated, so column means never slow the
 descent. ``GramModel`` forms ``H = M' diag(h) M`` and is preferred for dense columns unless there are many more columns
-than rows; ``ResidualModel`` never does. Sweeps find the support; on a Gram matrix the support's linear system then
-gives the rest at once: a step towards the minimiser within the orthant decreases the model up to the first sign change,
-where that coefficient is set to zero. Sweeps and such steps alternate until a full sweep certifies the point.
+than rows, and for the sparse columns of a small table; ``ResidualModel`` never does. Sweeps find the support; on a Gram
+matrix the support's linear system then gives the rest at once: a step towards the minimiser within the orthant
+decreases the model up to the first sign change, where that coefficient is set to zero. Sweeps and such steps alternate
+until a full sweep certifies the point.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ Array = NDArray[np.floating[Any]]
 _MOST = 10  # times the entries of a sparse set: if that is all there are, measuring all costs little more
 # Beyond this many columns a Gram matrix costs more than it saves (``python -m benchmarks thresholds`` times both ways).
 _GRAM_COLUMNS = 2000
+# Entries of which a dense copy costs no more than the calls around a step: sparse columns then have a Gram matrix too,
+# whose support is solved for where sweeps over dependent columns would crawl.
+_SMALL = 2**15
 _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
 _SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
@@ -55,7 +59,9 @@ class Columns:
 
     def __init__(self, expansion: Expansion, index: NDArray[np.intp], ridge: float, fit_intercept: bool) -> None:
         self.index, self.ridge, self.fit_intercept = index, ridge, fit_intercept
-        self.M = expansion.columns(index)
+        M = expansion.columns(index)
+        small = sparse.issparse(M) and M.shape[0] * M.shape[1] <= _SMALL
+        self.M = M.toarray() if small else M
         self.is_kernel = expansion.is_kernel
         self.is_most = sparse.issparse(self.M) and _MOST * self.M.nnz > expansion.n_stored
 

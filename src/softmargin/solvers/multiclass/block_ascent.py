@@ -7,7 +7,8 @@ stop: after each call of the kernel all scores are computed afresh and the solve
     gap = (P - D) / max(|P|, 1e-12 cost) <= tol.
 
 A problem so small that precision costs nothing is carried on until blocks hardly move: repeated rows and weighted rows
-then give the same scores. Passes count by the blocks they visit, in units of all rows.
+then give the same scores; where intercepts are not unique, ``intercepts`` chooses among them. Passes count by the
+blocks they visit, in units of all rows.
 
 A free intercept makes ``sum_i beta_ij = 0`` a constraint for each class. Rows are centred, which it undoes, and it is
 reached by the proximal point method: ``K + shift`` penalises only the distance of ``b`` from its last value,
@@ -23,6 +24,7 @@ no bounds, starts with it).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -35,6 +37,7 @@ from softmargin.losses.multiclass import MulticategoryHinge
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.multiclass.design import Design
+from softmargin.solvers.multiclass.intercepts import canonical_intercept
 from softmargin.solvers.multiclass.interior_point import HingeProgram, follow_central_path, step_work
 from softmargin.solvers.multiclass.newton import spectral_features
 
@@ -156,6 +159,10 @@ class _Ascent:
         self.refresh()
         return float(visited) / len(self.b)
 
+    def cost_at(self, G: Array) -> Callable[[Array], float]:
+        """The sum of the losses as a function of the intercepts that are added to the scores ``G``."""
+        return lambda b: float(self.cost @ self.loss.value(G + b, self.codes))
+
     def measure(self) -> tuple[float, float]:
         """The primal value and the certified gap, both absolute."""
         F = self.plain + self.intercept
@@ -199,6 +206,10 @@ def solve_hinge(
         primal, gap = ascent.measure()
         relative = ascent.relative(primal, gap)
         history.append(primal)
+        if relative <= tol and move <= _SMALLEST_MOVE and ascent.free:
+            _choose_intercept(ascent)
+            primal, gap = ascent.measure()
+            relative = ascent.relative(primal, gap)
         if relative <= tol and (used * pass_work >= _FREE_WORK or move <= _SMALLEST_MOVE):
             break
         if used >= patience and not relative <= tol:
@@ -222,6 +233,9 @@ def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Sol
         Z, basis = spectral_features(design.K)
     program = HingeProgram.of(ascent.loss, ascent.codes, ascent.cost, ascent.k)
     found = follow_central_path(Z, program, intercept, max_iter)
+    if intercept == "free" and program.kind != "hard":
+        G = Z @ found.theta[1:]
+        found.theta[0] = canonical_intercept(program, G, found.theta[0], ascent.cost_at(G))
     ascent.b = program.dual(found.multipliers)
     ascent.beta = ascent.linked()
     if intercept == "free":
@@ -245,6 +259,13 @@ def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Sol
     point = design.original(ascent.theta, ascent.intercept)
     solution = _solution(ascent, point, primal, ascent.relative(primal, gap))
     return replace(solution, n_iter=found.n_iter, converged=solution.gap <= tol)
+
+
+def _choose_intercept(ascent: _Ascent) -> None:
+    """Move to the intercepts that every route to these scores chooses."""
+    program = HingeProgram.of(ascent.loss, ascent.codes, ascent.cost, ascent.k)
+    chosen = canonical_intercept(program, ascent.plain, ascent.intercept, ascent.cost_at(ascent.plain))
+    ascent.offset = chosen - ascent.shift * ascent.total
 
 
 def _solution(ascent: _Ascent, point: tuple[Array, Array], primal: float, relative: float) -> Solution:

@@ -141,7 +141,7 @@ class _State:
                 theta, -program.target, np.zeros_like(program.target), program.weight, np.ones_like(program.upper)
             )
         if program.kind == "simplex":
-            xi = np.full_like(program.target, 2.0)
+            xi = np.repeat(np.maximum(program.target.max(axis=1, keepdims=True), 1.0) + 1.0, k, axis=1)
             return cls(theta, xi - program.target, xi, program.upper / k, np.ones_like(program.upper))
         xi = np.maximum(program.target, 0) + 1
         half = np.where(program.present, program.upper / 2, 0.0)

@@ -43,7 +43,7 @@ from softmargin.solvers.svm.interior_point import interior_point
 from softmargin.solvers.svm.kernel_rows import FeatureRows, GramRows
 from softmargin.solvers.svm.smoothed_start import SmoothedStart, smoothed_start
 
-__all__ = ["GRAM_ROWS", "is_stiff", "solve_linear_hinge"]
+__all__ = ["GRAM_ROWS", "is_stiff", "settle", "solve_linear_hinge"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -107,7 +107,7 @@ def _solve_stiff(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> 
     accuracy = min(tol, 1e-6) / 10
     point = interior_point(features, box, w0=np.zeros(p), tol=accuracy, max_iter=100)
     u, scores = point.u.copy(), features.apply(point.w)
-    _settle(u, box.q - scores - point.intercept, box)
+    settle(u, box.q - scores - point.intercept, box)
     noise = np.finfo(np.float64).eps * float(features.squared_norms().sum()) * float(np.abs(u).max())
     if noise > accuracy:
         known = 0.5 * float(point.w @ point.w), _dual_value(features, box, point.u)
@@ -155,7 +155,7 @@ def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int
         found, w = dual_descent(features, box, start=None, tol=tol, max_passes=MOST_PASSES)
         if found.converged or found.gap <= GAP:
             return found, w
-    _settle(u, residual, box)
+    settle(u, residual, box)
     found = finish_box_qp(FeatureRows(features), box, Iterate(u, None, n_iter), tol=tol, max_iter=max_iter)
     return found, features.transpose(found.u)
 
@@ -195,7 +195,7 @@ def _widen(open_rows: Any, residual: Array, u: Array, box: BoxQP) -> Any:
     return open_rows
 
 
-def _settle(u: Array, residual: Array, box: BoxQP) -> None:
+def settle(u: Array, residual: Array, box: BoxQP) -> None:
     """Put multipliers on a bound where they are closer to it, in widths, than their row is to its corner."""
     width = np.minimum(box.hi - box.lo, 2 * np.abs(u).max(initial=0.0))
     np.copyto(u, box.hi, where=box.hi - u <= width * np.maximum(residual, 0))

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin._progress import is_heard, report
-from softmargin.expansions import Expansion
+from softmargin.expansions import DenseFeatures, Expansion
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxQP, BoxSolution, Iterate, solve_box_qp
 from softmargin.solvers.svm.conditioning import Conditioned
+from softmargin.solvers.svm.factored_kernel import as_features, patience, solve_factored
 from softmargin.solvers.svm.kernel_rows import GramRows
 from softmargin.solvers.svm.linear import is_stiff, solve_linear_hinge
 
@@ -65,6 +66,7 @@ class KinkedFamily:
         self.expansion, self.intercept, self.largest, self.max_iter = expansion, intercept, largest, max_iter
         self._conditioned = None if expansion.is_kernel else Conditioned.of(expansion, intercept, largest)
         self._rows: GramRows | None = None
+        self._factor: DenseFeatures | None = None  # of the kernel, once pair steps have crawled
         self.tighten(tol)
         self._near = False
 
@@ -82,14 +84,29 @@ class KinkedFamily:
     def solve(self, box: BoxQP, start: Array | Iterate | None = None) -> tuple[BoxSolution, Array]:
         """The solution of one box QP and its coefficients in the expansion; kernels use a start's gradient as well."""
         if self._conditioned is None:
-            assert self._rows is not None
-            found = solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
+            found = self._solve_kernel(box, start)
             return found, found.u
         start = start.u if isinstance(start, Iterate) else start
         factor = self._conditioned.s**2
         scaled = box.scaled(factor) if factor != 1 else box
         found, w = self._solve_features(scaled, start if start is None else factor * start)
         return self._restored(found, w, factor)
+
+    def _solve_kernel(self, box: BoxQP, start: Array | Iterate | None) -> BoxSolution:
+        """By pair steps; where they crawl, by an interior point, and so are the family's next ones."""
+        assert self._rows is not None
+        n, K = self.expansion.shape[0], self._rows.whole
+        few = min(patience(n), self.max_iter) if K is not None and n <= EXACT_ROWS else self.max_iter
+        if self._factor is None:
+            found = solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=few)
+            if found.converged or few == self.max_iter:
+                return found
+            assert K is not None
+            self._factor, start = as_features(K), found.u
+        other = solve_factored(self._rows, self._factor, box, self.tol)
+        if other is not None and other.converged:
+            return other
+        return solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
 
     def _solve_features(self, box: BoxQP, start: Array | None) -> tuple[BoxSolution, Array]:
         assert self._conditioned is not None
