@@ -22,6 +22,7 @@ from softmargin import (
     datasets,
     losses,
 )
+from softmargin.estimators._tuning_choice import Candidates
 from softmargin.expansions import DenseFeatures
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
@@ -218,7 +219,8 @@ def test_soft_errors_choose_among_machines_without_probabilities_and_many_classe
     ],
 )
 def test_a_score_costs_what_the_candidates_have_in_common(model, families, scoring):
-    assert TunedClassifier(model)._resolve_scoring(families) == scoring
+    templates = [clone(model).set_params(**family) for family in families]
+    assert Candidates(templates, set().union(*families), in_pipeline=False, resident=True).scoring("auto") == scoring
 
 
 def test_candidates_are_fitted_with_their_own_class_weights_and_judged_alike(data):

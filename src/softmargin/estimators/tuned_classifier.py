@@ -9,6 +9,7 @@ the covariance penalty; pipelines by folds or a held-out part, all their steps l
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,18 +28,19 @@ from softmargin.estimators._base.constraints import Constraint, instance, intege
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.fitted_score import forget_fit
 from softmargin.estimators._base.parameters import FOLDS, POSITIVE, check_parameters, document
+from softmargin.estimators._tuning_choice import Candidates, is_one_problem, require_probabilities
 from softmargin.estimators._tuning_grid import Grid
-from softmargin.losses import NoLink
 from softmargin.tuning import (
     FORMULAS,
     SCORINGS,
     ChunkJudge,
+    Judged,
     Judging,
     PathJudge,
     PipelineJudge,
     RefitJudge,
-    chunk_criterion,
-    has_influences,
+    can_screen,
+    screen,
 )
 
 __all__ = ["TunedClassifier"]
@@ -49,21 +51,6 @@ _RULES = ("best", "one_se")
 
 def _inner_has(name: str) -> Any:
     return lambda tuned: getattr(getattr(tuned, "best_estimator_", tuned.estimator), name)
-
-
-def _is_one_problem(template: Any) -> bool:
-    """Whether the parameters make one problem (P) of the data, whose path can be followed."""
-    return isinstance(template, ExpansionClassifier) and template._is_one_problem and template._is_settled
-
-
-def _require_probabilities(template: Any) -> None:
-    try:
-        known = hasattr(template, "predict_proba")
-        getattr(template, "_require_probability", lambda: None)()
-    except NoLink as error:
-        raise ValueError(f"scoring by probabilities needs a link: {error}") from error
-    if not known:
-        raise ValueError(f"scoring by probabilities needs predict_proba, which {type(template).__name__} has not.")
 
 
 @document
@@ -101,8 +88,13 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         Of criterion "gkl": perturbed data sets, their strength and kind. "literal", the default, keeps the label of the
         row whose place is taken, as the paper prints it; "pairs" lets a row carry its own. The choices of "literal"
         have a log loss .008 above the best possible one, those of "pairs" .014 (``python -m benchmarks probability``).
+    judging : {"auto", "exact"}
+        "exact" fits and judges every candidate with all rows. "auto" does so too, but for ten candidates or more of a
+        kernel on a thousand rows or more, where approximate leave-one-out judges and ``rule`` is "best": they are
+        screened through landmarks, and only the best of them (two where in doubt) are judged exactly. ``results_``
+        then says of each row how it was judged: "exact", with "landmarks", or "interpolated" along ``C``.
     random_state : int, RandomState or None
-        Of the folds and perturbations.
+        Of the folds, perturbations and landmarks.
     verbose : int
         Print each candidate.
 
@@ -154,6 +146,7 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         "cv": FOLDS,
         "rule": one_of(*_RULES),
         "df": one_of("trace", "null"),
+        "judging": one_of("auto", "exact"),
         "n_draws": integer(1),
         "tau": POSITIVE,
         "perturbation": one_of("pairs", "literal"),
@@ -172,6 +165,7 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         n_draws: int = 25,
         tau: float = 0.5,
         perturbation: str = "literal",
+        judging: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -185,6 +179,7 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         self.n_draws = n_draws
         self.tau = tau
         self.perturbation = perturbation
+        self.judging = judging
         self.random_state = random_state
         self.verbose = verbose
 
@@ -211,21 +206,40 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         candidates = Grid(self.grid, probe, self._named("")).candidates()
         families = [family for family, _ in candidates]
         resident = data is None or data.is_resident
-        self.criterion_, scoring = self._resolve_criterion(families, resident), self._resolve_scoring(families)
+        templates = [self._template(family) for family in families]
+        made = Candidates(templates, set().union(*families), isinstance(self.estimator, Pipeline), resident)
+        self.criterion_, scoring = made.criterion(self.criterion), made.scoring(self.scoring)
         self._records: list[dict[str, Any]] = []
-        for family, costs in candidates:
-            judge = self._judge(family, costs, scoring, resident)
-            judged = list(judge.judge(data, X, y, sample_weight))
-            # a solution lives in the coordinates of its landmarks, which the fit of the winner draws anew
-            redrawn = len(candidates) > 1 and getattr(judge.template, "n_components", None) is not None
-            starts = [None] * len(judged) if redrawn or not judge.solutions else judge.solutions
-            for (cost, score, error), start in zip(judged, starts, strict=True):
-                record = {"params": family | {self._named("C"): cost}, "score": score, "error": error, "start": start}
-                self._records.append(record)
-                if is_heard(self.verbose):
-                    message = f"{record['params']}, {self.criterion_} {score:.6g} (standard error {error:.2g})"
-                    report("candidate", message, self.verbose)
-        self._fit_best(X, y, sample_weight, judge.expansion if len(candidates) == 1 else None)
+        judges = [self._judge(family, costs, scoring, resident) for family, costs in candidates]
+        screened = self.judging == "auto" and self.rule == "best" and can_screen(judges, data)
+        if screened:
+            found, expansion = screen(judges, data)
+            for family, rows in zip(families, found, strict=True):
+                self._record(family, rows)
+        else:
+            for family, judge in zip(families, judges, strict=True):
+                self._record(family, self._judged(judge, len(judges), data, X, y, sample_weight))
+            expansion = judges[0].expansion if len(judges) == 1 else None
+        self._fit_best(X, y, sample_weight, expansion)
+
+    def _judged(self, judge: Any, n_judges: int, data: Any, *given: Any) -> Iterator[Judged]:
+        """The candidates of a family, each judged by itself."""
+        judged = list(judge.judge(data, *given))
+        # a solution lives in the coordinates of its landmarks, which the fit of the winner draws anew
+        redrawn = n_judges > 1 and getattr(judge.template, "n_components", None) is not None
+        starts = [None] * len(judged) if redrawn or not judge.solutions else judge.solutions
+        if n_judges > 1:
+            judge.expansion = None  # its memory, before the next family asks for its own
+        for (cost, score, error), start in zip(judged, starts, strict=True):
+            yield Judged(cost, score, error, "exact", start)
+
+    def _record(self, family: dict[str, Any], rows: Iterable[Judged]) -> None:
+        for cost, score, error, how, start in rows:
+            params = family | {self._named("C"): cost}
+            self._records.append({"params": params, "score": score, "error": error, "judged": how, "start": start})
+            if is_heard(self.verbose):
+                message = f"{params}, {self.criterion_} {score:.6g} (standard error {error:.2g}, {how})"
+                report("candidate", message, self.verbose)
 
     def _fit_best(self, X: Any, y: Any, sample_weight: Any, expanded: Any) -> None:
         start = self._choose()
@@ -257,9 +271,9 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         template = self._template(family)
         template._check_parameters()
         template.classes_ = self.classes_
-        path = _is_one_problem(template) and not isinstance(self.estimator, Pipeline)
+        path = is_one_problem(template) and not isinstance(self.estimator, Pipeline)
         if scoring in ("log_loss", "brier") or self.criterion_ == "gkl":
-            _require_probabilities(template)
+            require_probabilities(template)
             own = type(template)._probability is not getattr(ExpansionClassifier, "_probability", None)
             if path and own and getattr(template, "probability", None) not in ("auto", "link"):
                 path = False  # the probabilities are not those of the loss's link
@@ -310,6 +324,8 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         except ImportError as error:
             raise ImportError("TunedClassifier.results_ needs pandas: pip install pandas") from error
         rows = [r["params"] | {self.criterion_: r["score"], "std_error": r["error"]} for r in self._records]
+        if any(record["judged"] != "exact" for record in self._records):
+            rows = [row | {"judged": r["judged"]} for row, r in zip(rows, self._records, strict=True)]
         table = pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=object) for name in rows[0]})
         numbers = dict.fromkeys(
             (self._named("C"), self.criterion_, "std_error"), float
@@ -329,7 +345,8 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
 
     def _choose(self) -> Any:
         """Settle the best parameters; returns the solution they had on the path, if known."""
-        best = min(self._records, key=lambda record: record["score"])
+        exact = [record for record in self._records if record["judged"] == "exact"]
+        best = min(exact, key=lambda record: record["score"])
         if self.rule == "one_se":
             if not np.isfinite(best["error"]):
                 raise ValueError(f"rule='one_se' needs a standard error, which criterion={self.criterion_!r} has not.")
@@ -340,38 +357,6 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         for record in self._records:
             del record["start"]
         return start
-
-    def _resolve_criterion(self, families: list[dict[str, Any]], resident: bool) -> str:
-        if isinstance(self.estimator, Pipeline):
-            if self.criterion not in ("auto", "cv", "holdout", "loo"):
-                raise ValueError(f"criterion={self.criterion!r} sees no pipeline; use 'cv', 'holdout' or 'loo'.")
-            return "cv" if self.criterion == "auto" else self.criterion
-        templates = [self._template(family) for family in families]
-        paths = [t for t in templates if _is_one_problem(t)]
-        if not resident:
-            return chunk_criterion(self.criterion, len(paths) == len(templates))
-        known = all(has_influences(t._loss()) for t in paths) and len(paths) == len(templates)
-        if self.criterion == "auto":
-            return "alo" if known and all(t._loss().smooth and t._loss().convex for t in paths) else "cv"
-        if self.criterion in FORMULAS and not known:
-            raise ValueError(
-                f"criterion={self.criterion!r} needs one loss whose influences are known (smooth, or with one corner); "
-                "use 'cv', 'holdout', 'loo' or 'gkl'."
-            )
-        return self.criterion
-
-    def _resolve_scoring(self, families: list[dict[str, Any]]) -> str:
-        if self.scoring != "auto":
-            return self.scoring
-        templates = [self._template(family) for family in families]
-        paths = all(_is_one_problem(template) for template in templates)
-        known = all(hasattr(template, "predict_proba") for template in templates)
-        convex = not paths or all(template._loss().convex for template in templates)
-        if isinstance(self.estimator, Pipeline):
-            return "log_loss" if known and convex else "soft_error"
-        if paths and (known or convex) and not set().union(*families) - {"l1_ratio", "gamma"}:
-            return "loss"
-        return "log_loss" if known and convex else "soft_error"
 
     def _check_parameters(self) -> None:
         last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator

@@ -25,7 +25,7 @@ from softmargin.expansions.chunks import (
 from softmargin.expansions.features import DenseFeatures, Features, LinearScore, SparseFeatures, canonical_sparse
 from softmargin.expansions.kernels import AdditiveColumns, AdditiveSplines, Kernel, KernelColumns, KernelScore
 from softmargin.expansions.kernels import available as available_kernels
-from softmargin.expansions.landmarks import NystroemFeatures
+from softmargin.expansions.landmarks import NystroemFeatures, nested_landmarks
 from softmargin.expansions.memory import require_square
 from softmargin.expansions.protocol import Expansion, Response, RowPasses, Totals, row_blocks
 from softmargin.expansions.rank import is_nonzero
@@ -92,6 +92,7 @@ __all__ = [
     "in_threads",
     "is_nonzero",
     "needs_table",
+    "nested_landmarks",
     "pack",
     "require_square",
     "row_blocks",

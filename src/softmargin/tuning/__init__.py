@@ -18,6 +18,7 @@ from softmargin.tuning._left_out_scores import (
 from softmargin.tuning._null_df import null_df
 from softmargin.tuning._robust_grid import SIGMAS, auto_sigma, robust_grid
 from softmargin.tuning._scoring import SCORINGS, proba_costs, row_costs, soft_errors
+from softmargin.tuning._screening import Judged, can_screen, screen
 from softmargin.tuning.criteria import FORMULAS, Fitted, alo_scores
 from softmargin.tuning.criteria.aic import aic
 from softmargin.tuning.criteria.alo import alo
@@ -35,6 +36,7 @@ __all__ = [
     "SCORINGS",
     "SIGMAS",
     "Fitted",
+    "Judged",
     "Judging",
     "LabelledRows",
     "PathJudge",
@@ -47,6 +49,7 @@ __all__ = [
     "auto_costs",
     "auto_sigma",
     "bic",
+    "can_screen",
     "chunk_criterion",
     "egacv",
     "fitted_path",
@@ -62,6 +65,7 @@ __all__ = [
     "proba_costs",
     "robust_grid",
     "row_costs",
+    "screen",
     "soft_errors",
     "solution_path",
 ]

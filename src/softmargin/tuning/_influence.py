@@ -47,12 +47,12 @@ def influence(
     curvature = np.maximum(curvature, 0)
     fit_intercept = fit_intercept and bool(curvature.any())
     if expansion.is_kernel or (active is None and p > n):
-        return KernelInfluence(expansion.outer(), curvature, ridge, fit_intercept).diagonal()
+        return KernelInfluence(expansion.outer(), curvature, ridge, fit_intercept, single=True).diagonal()
     features = expansion
     if active is not None:
         features = expansion.select(active)
     if features.shape[1] > n:
-        return KernelInfluence(features.outer(), curvature, ridge, fit_intercept).diagonal()
+        return KernelInfluence(features.outer(), curvature, ridge, fit_intercept, single=True).diagonal()
     return _feature_influence(features, curvature, ridge, fit_intercept)
 
 
@@ -76,21 +76,22 @@ def _feature_influence(features: Any, curvature: Array, ridge: float, fit_interc
     if fit_intercept:
         hessian[0, 0] = curvature.sum()
         hessian[0, 1:] = hessian[1:, 0] = features.transpose(curvature)
-    M = linalg.cho_solve((_cholesky(hessian), True), np.eye(p + first))
+    # b'A^-1 b as a sum of squares: positive in any precision, so rows in single precision stay so
+    factor = _cholesky(hessian).astype(features.dtype, copy=False)
     diagonal = np.empty(n)
     for rows in row_blocks(n, 8 * p):
         X = features.rows(rows)
-        X = X.toarray() if sparse.issparse(X) else X
-        diagonal[rows] = np.einsum("ij,ij->i", X @ M[first:, first:], X)
-        if fit_intercept:
-            diagonal[rows] += M[0, 0] + 2 * (X @ M[0, 1:])
+        B = np.ones((X.shape[0], p + first), dtype=features.dtype)
+        B[:, first:] = X.toarray() if sparse.issparse(X) else X
+        seen = linalg.solve_triangular(factor, B.T, lower=True, overwrite_b=True, check_finite=False)
+        diagonal[rows] = np.einsum("ij,ij->j", seen, seen)
     return diagonal
 
 
 class KernelInfluence:
     """The matrix ``A`` of one fit, factored: its influences, and the fit itself where the loss is squared."""
 
-    def __init__(self, K: Array, curvature: Array, ridge: float, fit_intercept: bool) -> None:
+    def __init__(self, K: Array, curvature: Array, ridge: float, fit_intercept: bool, *, single: bool = False) -> None:
         if ridge == 0:
             raise ValueError(
                 "the influence of a row on a kernel fit is known where the penalty has a ridge (l1_ratio below 1); "
@@ -100,11 +101,12 @@ class KernelInfluence:
         self.active = np.flatnonzero(curvature > 0)
         self.root = np.sqrt(curvature[self.active])
         A = K if len(self.active) == len(K) else K[np.ix_(self.active, self.active)]
-        A = np.multiply(A, self.root, dtype=np.float64)
-        A *= self.root[:, None]
+        root = self.root.astype(np.float32 if single and self._spares_digits() else np.float64)
+        A = np.multiply(A, root, dtype=root.dtype)
+        A *= root[:, None]
         A[np.diag_indices_from(A)] += ridge
         self.factor = _cholesky(A)
-        self.ones = linalg.solve_triangular(self.factor, self.root, lower=True, check_finite=False)
+        self.ones = linalg.solve_triangular(self.factor, root, lower=True, check_finite=False)
 
     def fit(self, target: Array) -> tuple[Array, float]:
         """Coefficients and intercept of the least ``sum_i W_i (target_i - f_i)^2 / 2 + ridge |f|^2 / 2``."""
@@ -143,15 +145,18 @@ class KernelInfluence:
             diagonal[rows] += np.square(pull[firm]) / total
         return diagonal
 
+    def _spares_digits(self) -> bool:
+        """Whether single precision will do: for large matrices, where it is no worse than the accuracy of a fit."""
+        condition = 1 + float(self.curvature @ np.diagonal(self.K)) / self.ridge
+        return len(self.active) ** 3 > _LARGE and bool(np.sqrt(condition) < _SINGLE_CONDITION)
+
     def _inverse_diagonal(self) -> Array:
         """The diagonal of ``A^-1``: squared columns of the inverted factor.
 
-        Single precision gives it to ``cond(A)^(1/2)`` times 1e-7, relative; it is taken for large matrices where that
-        is no more than the accuracy of a fit.
+        Single precision gives it to ``cond(A)^(1/2)`` times 1e-7, relative.
         """
-        condition = 1 + float(self.curvature @ np.diagonal(self.K)) / self.ridge
-        if len(self.active) ** 3 > _LARGE and np.sqrt(condition) < _SINGLE_CONDITION:
-            inverse, _ = linalg.lapack.strtri(self.factor.astype(np.float32), lower=1, overwrite_c=1)
+        if self._spares_digits():
+            inverse, _ = linalg.lapack.strtri(self.factor.astype(np.float32, copy=False), lower=1, overwrite_c=1)
         else:
             inverse, _ = linalg.lapack.dtrtri(self.factor, lower=1, overwrite_c=1)
         diagonal = np.zeros(len(inverse))

@@ -34,7 +34,7 @@ from softmargin.tuning.criteria import FORMULAS
 
 __all__ = ["Judging", "PathJudge", "PipelineJudge", "RefitJudge", "has_influences"]
 
-_DEFAULT_COSTS = 30
+DEFAULT_COSTS = 30
 _REFIT_COSTS = (1e-3, 1e3, 13)
 
 
@@ -68,6 +68,13 @@ class _Judge:
         self.criterion, self.scoring = options.criterion, options.scoring
         self.solutions: list[Any] = []  # of all rows, one per cost, where the criterion came by them
         self.expansion: Any = None  # of all rows, where the family has one
+
+    @property
+    def n_costs(self) -> int:
+        """How many candidates there are."""
+        if isinstance(self.chosen, str):
+            return DEFAULT_COSTS
+        return int(self.chosen) if np.ndim(self.chosen) == 0 else len(self.chosen)
 
     def judge(self, data: Any, X: Any, y: Any, weight: Any) -> Iterator[tuple[float, float, float]]:
         """``C``, criterion and standard error of every candidate."""
@@ -140,15 +147,26 @@ class _Judge:
 class PathJudge(_Judge):
     """One problem (P) along its path."""
 
-    def _judge(self, data: Any, X: Any, y: Any, weight: Any) -> Any:
+    def __init__(self, options: Judging, template: Any, classes: np.ndarray, chosen: Any) -> None:
+        super().__init__(options, template, classes, chosen)
+        self.starts: list[Any] = []  # of each problem's path, where something near it is known
+
+    def _problems(self, data: Any) -> tuple[Any, list[Any]]:
+        """The template of the path, and the problem of every function at ``C = 1``."""
         template = clone(self.template).set_params(C=1.0)
         template.classes_ = self.classes
         # candidates are fitted with their own class weights and judged with those of the classifier given
         fitted = replace(data, weight=template._weigh(data.codes, data.counts))
-        fitted.shared = self.expansion = template._prepare(fitted)
+        fitted.shared = self.expansion = self._expanded(template, fitted)
         codes = [1] if len(self.classes) == 2 else range(len(self.classes))
-        problems = [template._problem(fitted, data.signs(code)) for code in codes]
-        costs = self._costs(lambda n: auto_costs(problems[0], n or _DEFAULT_COSTS))
+        return template, [template._problem(fitted, data.signs(code)) for code in codes]
+
+    def _expanded(self, template: Any, data: Any) -> Any:
+        return template._prepare(data)
+
+    def _judge(self, data: Any, X: Any, y: Any, weight: Any) -> Any:
+        template, problems = self._problems(data)
+        costs = self._costs(lambda n: auto_costs(problems[0], n or DEFAULT_COSTS))
         solve = self._recorded(template._solve, problems)
         if self.options.df == "null":
             judged = [self._by_null_labels(problem, costs, solve) for problem in problems]
@@ -159,10 +177,18 @@ class PathJudge(_Judge):
             return costs, np.sum(values, axis=0), np.full(len(costs), np.nan)
         if self.criterion == "gkl":
             return costs, *self._judge_gkl(problems[0], costs, solve, data.counts)
-        columns = [self._honest(problem, costs, solve, data) for problem in problems]
+        starts = self.starts or [None] * len(problems)
+        columns = [
+            self._honest(problem, costs, _from(start, solve), data)
+            for problem, start in zip(problems, starts, strict=True)
+        ]
+        return costs, *self._judged(problems, data, columns)
+
+    def _judged(self, problems: list[Any], data: Any, columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Criterion and standard error of the honest scores of every function, one row per cost."""
         scores = columns[0] if len(columns) == 1 else np.stack(columns, axis=-1)
         rows = np.array([self._rows(problems[0].loss, data, one) for one in scores])
-        return costs, *self._summary(rows, data.weight, data.counts)
+        return self._summary(rows, data.weight, data.counts)
 
     def _by_null_labels(self, problem: Any, costs: np.ndarray, solve: Any) -> np.ndarray:
         """AIC or BIC with degrees of freedom from permuted labels."""
@@ -202,6 +228,11 @@ class PathJudge(_Judge):
         draws = self._perturb(rows)
         moved = [path_probabilities(problem, costs, solve, draw, count) for draw in draws]
         return self._gkl(rows, whole, draws, moved)
+
+
+def _from(first: Any, solve: Any) -> Any:
+    """``solve``, with a start for the path that begins without one."""
+    return solve if first is None else lambda problem, start: solve(problem, first if start is None else start)
 
 
 def _unequal(weight: np.ndarray) -> np.ndarray | None:

@@ -1,5 +1,5 @@
 """Landmark features of kernels."""
 
-from softmargin.expansions.landmarks.nystroem import NystroemFeatures, draw_landmarks
+from softmargin.expansions.landmarks.nystroem import NystroemFeatures, draw_landmarks, nested_landmarks
 
-__all__ = ["NystroemFeatures", "draw_landmarks"]
+__all__ = ["NystroemFeatures", "draw_landmarks", "nested_landmarks"]

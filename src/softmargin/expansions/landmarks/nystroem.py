@@ -22,7 +22,9 @@ from softmargin.expansions.protocol import Array
 from softmargin.expansions.rank import is_nonzero
 from softmargin.expansions.row_lottery import row_lottery
 
-__all__ = ["NystroemFeatures", "draw_landmarks"]
+__all__ = ["NystroemFeatures", "draw_landmarks", "nested_landmarks"]
+
+_JITTER = 1e-6  # of the largest similarity: what single precision can tell from zero
 
 
 class NystroemFeatures(DenseFeatures):
@@ -59,3 +61,20 @@ def draw_landmarks(X: Any, kernel: Kernel, n_components: int, random_state: Any)
         return np.sort(random.permutation(X.shape[0])[:n_components])
     _, first = np.unique(row_lottery(X, random), return_index=True)
     return np.sort(first[:n_components])
+
+
+def nested_landmarks(X: Any, kernel: Kernel, n_components: int, random_state: Any) -> Array:
+    """Features of random landmarks in single precision; the first ``m`` of them are those of the first ``m`` landmarks.
+
+    With ``K_mm = LL'`` they are ``K_nm L^-T``; the triangle makes them nested. For looking, not for fitting: landmarks
+    that nearly repeat others are kept apart by a jitter of ``K_mm``.
+    """
+    random = check_random_state(random_state)
+    chosen = random.permutation(draw_landmarks(X, kernel, n_components, random))
+    between: Any = X[:, chosen] if kernel.precomputed else kernel(X, X[chosen])
+    between = np.asarray(between.toarray() if sparse.issparse(between) else between)
+    inner = np.array(between[chosen], dtype=np.float64)
+    inner[np.diag_indices_from(inner)] += _JITTER * max(float(np.diagonal(inner).max()), np.finfo(np.float64).tiny)
+    lower = np.linalg.cholesky(0.5 * (inner + inner.T)).astype(np.float32)
+    work = between.astype(np.float32)
+    return np.ascontiguousarray(linalg.solve_triangular(lower, work.T, lower=True, check_finite=False).T)
