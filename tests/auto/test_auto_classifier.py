@@ -213,3 +213,18 @@ def test_a_handful_of_rows_that_no_tree_can_split():
     X = np.random.default_rng(3).standard_cauchy((7, 7))
     model = AutoClassifier(effort="fast", random_state=0).fit(X, np.arange(7) % 2)
     assert np.all(np.isfinite(model.predict_proba(X)))
+
+
+def test_machines_on_matrices_learn_from_a_sample_of_many_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=900), "z": rng.normal(size=900), "c": rng.choice(list("abc"), 900)})
+    y = np.where(X["x"] + (X["c"] == "a") + rng.logistic(size=900) > 0, "yes", "no")
+    whole = AutoClassifier(effort="fast").fit(X, y)
+    monkeypatch.setattr("softmargin.estimators._auto.many_rows._MOST_ROWS", 400)
+    monkeypatch.setattr("softmargin.estimators._auto.many_rows._BLOCK", 150)
+    part = AutoClassifier(effort="fast").fit(X, y)
+    assert set(part.leaderboard_["machine"]) == set(whole.leaderboard_["machine"])
+    np.testing.assert_allclose(part.leaderboard_["log_loss"].min(), whole.leaderboard_["log_loss"].min(), atol=0.03)
+    P = part.predict_proba(X)
+    np.testing.assert_allclose(P[100:130], part.predict_proba(X[100:130]))
+    assert np.abs(P - whole.predict_proba(X)).mean() < 0.05

@@ -160,6 +160,7 @@ def test_packed_files_read_like_plain_ones(folder, tmp_path):
     frame.to_json(tmp_path / "a.jsonl.gz", orient="records", lines=True)
     packed(frame, tmp_path / "a.csv.zst")
     for name in ("a.jsonl.gz", "a.csv.zst"):
-        pd.testing.assert_frame_equal(read_table(str(tmp_path / name)), frame, check_dtype=False)
+        read = read_table(str(tmp_path / name))  # words of a CSV are kept once each
+        pd.testing.assert_frame_equal(read.astype(object), frame.astype(object), check_dtype=False)
     parts = list(read_batches(str(tmp_path / "a.csv.zst"), {"a": "number", "town": "text"}))
     assert sum(len(part) for part in parts) == len(frame)

@@ -133,4 +133,5 @@ def test_every_format_reads_the_same(table, tmp_path):
     numbers[:100].to_parquet(tmp_path / "parts/1.parquet")
     numbers[100:].to_parquet(tmp_path / "parts/2.parquet")
     for name in ("a.tsv", "a.csv.gz", "a.parquet", "a.feather", "a.jsonl", "parts", "parts/*.parquet"):
-        pd.testing.assert_frame_equal(read_table(str(tmp_path / name)), numbers, check_dtype=False)
+        read = read_table(str(tmp_path / name)).astype({"churn": object})  # words of a CSV are kept once each
+        pd.testing.assert_frame_equal(read, numbers.astype({"churn": object}), check_dtype=False)

@@ -73,6 +73,9 @@ def _in_one_line() -> Iterator[None]:
     except (BadInput, ValueError) as error:
         typer.echo(f"softmargin: {str(error).splitlines()[0]}", err=True)
         raise typer.Exit(2) from error
+    except OSError as error:  # a folder that is a file, no permission, a full disk
+        typer.echo(f"softmargin: {error.filename or 'a file'}: {error.strerror or error}.", err=True)
+        raise typer.Exit(2) from error
 
 
 def _console() -> Console:

@@ -90,6 +90,7 @@ def _rows(options: FitOptions, say: Any) -> tuple[Prepared, Prepared]:
         frame, done = decided(frame, options.target, options.decisions)
         say(done)
     data = prepare(frame, options.target, **words)
+    del frame  # a large table should not be in memory twice while it is split
     if options.test is not None:
         test = prepare(read_table(options.test), options.target, **words)
         absent = [str(column) for column in data.X.columns if column not in test.X.columns]

@@ -14,12 +14,13 @@ __all__ = ["explain_row", "export_model", "load_model", "predict_file"]
 
 
 def load_model(path: str) -> Any:
-    """The model of a file, or one line about why not."""
+    """The model of a file, or of a directory that ``softmargin fit`` wrote, or one line about why not."""
+    file = Path(path) / "model.softmargin" if Path(path).is_dir() else Path(path)
     try:
-        return softmargin.load(path)
+        return softmargin.load(file)
     except FileNotFoundError:
-        raise BadInput(f"{path} does not exist; give a model written by 'softmargin fit'.") from None
-    except (softmargin.InvalidModelFile, IsADirectoryError) as error:
+        raise BadInput(f"{file} does not exist; give a model written by 'softmargin fit'.") from None
+    except softmargin.InvalidModelFile as error:
         raise BadInput(str(error)) from None
 
 

@@ -52,9 +52,11 @@ def prepare(
     notes: list[str] = []
     labels = frame[target]
     known = labels.notna().to_numpy()
+    if not known.any():
+        raise BadInput(f"--target {target!r} has no value in any row; name the column of the labels.")
     if not known.all():
         notes.append(f"{int((~known).sum())} rows have no {target} and are left out")
-    frame, labels = frame[known], labels[known]  # the index still counts the rows of the file
+        frame, labels = frame[known], labels[known]  # the index still counts the rows of the file
     y = _labels(labels.to_numpy(), target)
     if positive is not None:
         y = _one_against_rest(y, positive, target, notes)
@@ -64,6 +66,7 @@ def prepare(
     for column in _copies(X, y):
         notes.append(f"{column} tells {target} exactly in every row: a copy, left out")
         X = X.drop(columns=column)
+    notes += [_mixed(X[column], str(column)) for column in X.columns if _mostly_numbers(X[column])]
     if not X.shape[1]:
         raise BadInput(f"no column is left besides {target}; a prediction needs at least one.")
     return Prepared(X, y, weights, names, notes)
@@ -74,6 +77,11 @@ def require_column(frame: Any, option: str, column: str | None) -> None:
     if column is None or column in frame.columns:
         return
     names = [str(name) for name in frame.columns]
+    if len(names) == 1:
+        raise BadInput(
+            f"{option} {column!r} is no column; the only one is {names[0][:60]!r}. If that is a line of names, "
+            "separate them and the values by commas, semicolons, tabs or bars."
+        )
     near = get_close_matches(column, names, n=1)
     hint = (
         f"did you mean {near[0]!r}?"
@@ -114,6 +122,27 @@ def _one_against_rest(y: np.ndarray, positive: str, target: str, notes: list[str
     return np.where(own, positive, "other" if positive != "other" else "not other")
 
 
+def _mostly_numbers(column: Any) -> bool:
+    """Whether at least half of the different words of a column are numbers."""
+    if getattr(column.dtype, "kind", "O") != "O" or getattr(column.dtype, "name", "") == "boolean":
+        return False
+    words = column.drop_duplicates().dropna().astype(str)
+    return len(words) > 2 and 0.5 * len(words) <= sum(map(_is_number, words)) < len(words)
+
+
+def _mixed(column: Any, name: str) -> str:
+    other = next(word for word in column.dropna().astype(str).drop_duplicates() if not _is_number(word))
+    return f"{name} holds numbers and words such as {other[:40]!r}: read as words; leave gaps empty to have numbers"
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
 def _weights(column: Any, name: str) -> np.ndarray:
     values = np.asarray(column.to_numpy(), dtype=np.float64)
     if not np.isfinite(values).all() or (values < 0).any() or not values.any():
@@ -130,7 +159,7 @@ def _copies(X: Any, y: np.ndarray) -> list[str]:
         values = X[column]
         if values.isna().any() or values.nunique() != n_classes:
             continue
-        pairs = {(value, code) for value, code in zip(values.astype(str), codes, strict=True)}
+        pairs = np.unique(codes * n_classes + values.factorize()[0])
         if len(pairs) == n_classes:
             found.append(column)
     return found

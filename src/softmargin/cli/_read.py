@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import glob
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ __all__ = ["BadInput", "read_batches", "read_table", "table_files"]
 
 _SNIFFED = 1 << 16
 _DELIMITERS = ",;\t|"
+_MOST_WORDS = 1000  # of a column in a block of a file, beyond which it is text
 _ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson", ".gz", ".zst")
 
 
@@ -29,7 +31,7 @@ def read_table(source: str) -> Any:
     parts = list(read_batches(source))
     if not parts or not sum(len(part) for part in parts):
         raise BadInput(f"{source} has no rows.")
-    return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    return parts.pop() if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
 def read_batches(source: str, types: Mapping[str, str] | None = None) -> Iterator[Any]:
@@ -40,12 +42,33 @@ def read_batches(source: str, types: Mapping[str, str] | None = None) -> Iterato
     """
     for path in table_files(source):
         try:
-            yield from _frames(path, types)
+            for frame in _frames(path, types):
+                _refuse_twins(frame, path)
+                yield frame
         except BadInput:
             raise
         except Exception as error:  # pyarrow raises its own kinds for each format
-            reason = str(error).splitlines()[0][:200]
-            raise BadInput(f"{path} cannot be read ({reason}).") from error
+            raise BadInput(f"{path} cannot be read: {_reason(error)}") from error
+
+
+def _refuse_twins(frame: Any, path: Path) -> None:
+    twins = frame.columns[frame.columns.duplicated()]
+    if len(twins):
+        raise BadInput(f"{path} has several columns called {str(twins[0])!r}; rename all but one of them.")
+
+
+def _reason(error: Exception) -> str:
+    """One line about what pyarrow could not read, with the remedy where it is known."""
+    said = str(error).splitlines()[0][:200]
+    ragged = re.search(r"Expected (\d+) columns, got (\d+): (.*)", said)
+    if ragged:
+        header, here, row = ragged.groups()
+        return f"the header names {header} columns, but a row has {here} values; mend the row {row[:60]!r}."
+    mixed = re.search(r"Column\((.*?)\) (?:was|changed from) (.*?) (?:to|in) ", said)
+    if mixed:
+        name = mixed.group(1).strip("/")
+        return f"the column {name!r} mixes {mixed.group(2)}s with other values; write one kind of value ({said})."
+    return f"{said.rstrip('.')}. Give a CSV, Parquet, Arrow or JSON-lines file."
 
 
 def table_files(source: str) -> list[Path]:
@@ -99,16 +122,22 @@ def _csv_frames(path: Path, types: Mapping[str, str] | None) -> Iterator[Any]:
     start, encoding = _start(path)
     if "\x00" in start:
         raise BadInput(f"{path} is no table: it holds binary data. Give a CSV, Parquet, Arrow or JSON-lines file.")
+    if not start.strip():
+        raise BadInput(f"{path} is empty.")
     options = arrow.ReadOptions(encoding=encoding, block_size=1 << 24)
     parsing = arrow.ParseOptions(delimiter=_delimiter(start), newlines_in_values=True)
     kinds = {"number": pyarrow.float64(), "text": pyarrow.string()}
     converting = arrow.ConvertOptions(
         strings_can_be_null=True,
         null_values=["", "NA", "N/A", "NaN", "nan", "null", "?"],
+        auto_dict_encode=types is None,  # words that come again and again are kept once
+        auto_dict_max_cardinality=_MOST_WORDS,
         column_types={name: kinds[kind] for name, kind in (types or {}).items()},
     )
     if types is None:
-        yield arrow.read_csv(path, options, parsing, converting).to_pandas(split_blocks=True, self_destruct=True)
+        frame = arrow.read_csv(path, options, parsing, converting).to_pandas(split_blocks=True, self_destruct=True)
+        pyarrow.default_memory_pool().release_unused()  # parsing took three times the file
+        yield frame
         return
     with arrow.open_csv(path, options, parsing, converting) as batches:
         for batch in batches:

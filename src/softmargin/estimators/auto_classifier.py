@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from softmargin._progress import is_heard, report
 from softmargin.estimators._auto.encoder import SparseEncoder, SwappedColumn, TableEncoder, dates_as_days
-from softmargin.estimators._auto.members import FittedMember, Judging, Labels, choose_width, fit_folded, fit_logistic
+from softmargin.estimators._auto.many_rows import SampledRows, in_blocks
+from softmargin.estimators._auto.members import FittedMember, Judging, Labels, choose_width, fit_folded
 from softmargin.estimators._auto.trees import fit_trees, most_promising
 from softmargin.estimators._base.classifier import ClassifierBase
 from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, instance, number, one_of
@@ -159,11 +160,11 @@ class AutoClassifier(ClassifierBase):
         self._kinds = None if is_sparse else data.X.kinds
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         dates = self.__dict__.pop("_dates", ())
-        self.encoder_ = (SparseEncoder if is_sparse else TableEncoder)([str(name) for name in names], dates)
-        self.encoder_.fit(data.X, data.weight)
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         labels = Labels(data.codes, data.weight.astype(np.float64), len(self.classes_), seed, self.n_jobs)
-        members = self._judged(data.X, labels)
+        rows = SampledRows.of(data.X, labels, whole=is_sparse)
+        self.encoder_ = rows.learn((SparseEncoder if is_sparse else TableEncoder)([str(name) for name in names], dates))
+        members = self._judged(rows)
         own = np.array([member.left_out[np.arange(len(data.codes)), data.codes] for member in members])
         weights: np.ndarray = np.zeros(len(members))
         if self.interpretable:
@@ -180,7 +181,7 @@ class AutoClassifier(ClassifierBase):
         }
         self.best_ = min(members, key=lambda member: member.log_loss).name
 
-    def _judged(self, X: Any, labels: Labels) -> list[FittedMember]:
+    def _judged(self, rows: SampledRows) -> list[FittedMember]:
         """The members, until they are all or time is up."""
         started = time.monotonic()
         members: list[FittedMember] = []
@@ -189,7 +190,7 @@ class AutoClassifier(ClassifierBase):
         def late(further: float = 0.0) -> bool:
             return time.monotonic() - started + further > limit
 
-        candidates = self._readable(X, labels) if self.interpretable else self._candidates(X, labels, members, late)
+        candidates = self._readable(rows) if self.interpretable else self._candidates(rows, members, late)
         for member in candidates:
             members.append(member)
             if is_heard(self.verbose):
@@ -199,41 +200,41 @@ class AutoClassifier(ClassifierBase):
                 break
         return members
 
-    def _readable(self, X: Any, labels: Labels) -> Iterator[FittedMember]:
+    def _readable(self, rows: SampledRows) -> Iterator[FittedMember]:
         """The machines a person can read."""
-        effort, encoder = _EFFORTS[self.effort], self.encoder_
-        judging = Judging(effort.n_costs)
+        effort, encoder, labels = _EFFORTS[self.effort], self.encoder_, rows.labels
         form = "words" if encoder.has_text else "plain"
-        yield fit_logistic("linear", form, expand(encoder.transform(X, form)), labels, judging)
-        if labels.foldable and isinstance(X, Table):
-            columns = encoder.transform(X, "columns")
+        yield rows.fit_logistic("linear", form, expand(rows.features(form)), Judging(effort.n_costs))
+        if labels.foldable and isinstance(rows.X, Table):
+            columns = encoder.transform(rows.X, "columns")
             yield fit_folded(
                 "rules", RuleBoostClassifier(n_jobs=self.n_jobs), columns, labels, labels.folds(effort.n_folds)
             )
 
     def _candidates(
-        self, X: Any, labels: Labels, members: list[FittedMember], late: Callable[[], bool]
+        self, rows: SampledRows, members: list[FittedMember], late: Callable[[], bool]
     ) -> Iterator[FittedMember]:
         """Cheap ones first, so that a short time limit keeps the best of them; ``members`` are those judged so far."""
-        effort, encoder = _EFFORTS[self.effort], self.encoder_
+        effort, encoder, labels = _EFFORTS[self.effort], self.encoder_, rows.labels
         judging = Judging(effort.n_costs)
         form = "words" if encoder.has_text else "plain"
-        yield fit_logistic("linear", form, expand(encoder.transform(X, form)), labels, judging)
+        yield rows.fit_logistic("linear", form, expand(rows.features(form)), judging)
         folds = labels.folds(effort.n_folds) if labels.foldable else None
-        if folds is not None and isinstance(X, Table):
-            columns = encoder.transform(X, "columns")
-            for name in most_promising(len(X), effort.n_trees):
+        if folds is not None and isinstance(rows.X, Table):
+            columns = encoder.transform(rows.X, "columns")
+            for name in most_promising(len(columns), effort.n_trees):
                 yield fit_trees(name, columns, labels, folds, late)
         if encoder.n_numbers and not _poor("linear", members):
-            splines = encoder.transform(X, "splines")
+            splines = rows.features("splines")
             if splines.shape[1] <= _WIDE:
-                yield fit_logistic("splines", "splines", expand(splines), labels, judging)
+                yield rows.fit_logistic("splines", "splines", expand(splines), judging)
+            del splines
         forms = effort.kernels if encoder.n_numbers else ("plain",)
         for form in forms:
-            features = encoder.transform(X, form)
+            features = rows.features(form)
             if features.shape[1] and not _poor("rbf on ranks", members):
-                gamma, expansion = choose_width(features, labels, "rbf", effort.landmarks)
-                member = fit_logistic(f"rbf on {form}", form, expansion, labels, replace(judging, folds=folds))
+                gamma, expansion = choose_width(features, rows.labels_of(form), "rbf", effort.landmarks)
+                member = rows.fit_logistic(f"rbf on {form}", form, expansion, replace(judging, folds=folds))
                 member.parameters["gamma"] = gamma
                 yield member
 
@@ -247,6 +248,9 @@ class AutoClassifier(ClassifierBase):
         return self.classes_[least_cost(self.predict_proba(X), cost_matrix(self.costs, self.classes_))]
 
     def _mixture(self, X: Any) -> np.ndarray:
+        return in_blocks(lambda rows: self._mixed(X if len(rows) == X.shape[0] else X[rows]), np.arange(X.shape[0]))
+
+    def _mixed(self, X: Any) -> np.ndarray:
         total = np.zeros((X.shape[0], len(self.classes_)))
         forms: dict[str, Any] = {}
         for member, weight in zip(self._members, self._weights, strict=True):
@@ -257,12 +261,15 @@ class AutoClassifier(ClassifierBase):
         return sharpened(total, self._sharpness)
 
     def _decision(self, X: Any) -> np.ndarray:
-        log = np.log(np.maximum(self._mixture(X), np.finfo(float).tiny))
-        return log[:, 1] - log[:, 0] if len(self.classes_) == 2 else log
+        return self._log_scores(self._mixture(X))
 
     def _probability(self, X: Any) -> np.ndarray:
         P = self._mixture(X)
-        return two_columns(P[:, 1], self._decision(X)) if len(self.classes_) == 2 else P
+        return two_columns(P[:, 1], self._log_scores(P)) if len(self.classes_) == 2 else P
+
+    def _log_scores(self, P: np.ndarray) -> np.ndarray:
+        log = np.log(np.maximum(P, np.finfo(float).tiny))
+        return log[:, 1] - log[:, 0] if len(self.classes_) == 2 else log
 
     # -- reading the answer --------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from threadpoolctl import threadpool_limits
 
 __all__ = ["crossed_baselines", "fit_baselines"]
 
@@ -38,13 +39,15 @@ def fit_baselines(X: Any, y: Any, held: Any, classes: Any) -> dict[str, Array]:
     if getattr(X, "ndim", 0) != 2:
         return found
     keep = np.random.default_rng(0).permutation(len(y))[:_MOST_ROWS]
-    part = X.iloc[keep] if hasattr(X, "iloc") else X[keep]
+    part = _rows(X, keep)
     for name, model in _models(part).items():
-        with warnings.catch_warnings():
+        # on one thread: threads that wait for each other cost seconds per tree where the cores have other work
+        with warnings.catch_warnings(), threadpool_limits(1, "openmp"):
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted = model.fit(part, y[keep])
+            told = [fitted.predict_proba(_rows(held, slice(i, i + _MOST_ROWS))) for i in range(0, n, _MOST_ROWS)]
         P = np.zeros((n, len(classes)))
-        P[:, np.searchsorted(classes, fitted.classes_)] = fitted.predict_proba(held)
+        P[:, np.searchsorted(classes, fitted.classes_)] = np.concatenate(told)
         found[name] = P
     return found
 
@@ -57,10 +60,14 @@ def crossed_baselines(X: Any, codes: NDArray[np.intp], k: int) -> dict[str, Arra
         return {}
     found: dict[str, Array] = {}
     for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(np.zeros(len(codes)), codes):
-        rows, held = (X.iloc[part] if hasattr(X, "iloc") else X[part] for part in (train, test))
+        rows, held = _rows(X, train), _rows(X, test)
         for name, P in fit_baselines(rows, codes[train], held, np.arange(k)).items():
             found.setdefault(name, np.zeros((len(codes), k)))[test] = P
     return found
+
+
+def _rows(X: Any, rows: Any) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def _models(X: Any) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def reading(held: HeldOut, leading: list[int]) -> dict[str, Any] | None:
     target = np.log(np.maximum(held.P[rows], _LEAST))
     target -= target.mean(axis=1, keepdims=True)
     bases = [_basis(held.columns[j]) for j in chosen]
-    designs = [_design(held.columns[j], basis)[rows] for j, basis in zip(chosen, bases, strict=True)]
+    designs = [_design(held.columns[j].values[rows], basis) for j, basis in zip(chosen, bases, strict=True)]
     centres = [design.mean(axis=0) for design in designs]
     Z = np.hstack([design - centre for design, centre in zip(designs, centres, strict=True)])
     test = np.random.default_rng(held.seed).random(len(rows)) < 0.25
@@ -114,15 +114,15 @@ def _basis(column: Column) -> dict[str, Any]:
     return {"name": column.name, "kind": "number", "knots": knots.tolist()}
 
 
-def _design(column: Column, basis: dict[str, Any]) -> Array:
+def _design(values: NDArray[Any], basis: dict[str, Any]) -> Array:
     """A column per knot or category, and a last one for missing values and rare categories."""
     if basis["kind"] == "category":
-        D = (column.values[:, None] == np.array(basis["levels"], dtype=object)).astype(float)
+        D = (values[:, None] == np.array(basis["levels"], dtype=object)).astype(float)
     else:
-        knots, x = np.array(basis["knots"]), np.nan_to_num(column.values, posinf=np.inf, neginf=-np.inf)
+        knots, x = np.array(basis["knots"]), np.nan_to_num(values, posinf=np.inf, neginf=-np.inf)
         eye = np.eye(len(knots))
         D = np.column_stack([np.interp(x, knots, row) for row in eye])
-        D[~np.isfinite(column.values)] = 0.0
+        D[~np.isfinite(values)] = 0.0
     return np.column_stack([D, D.sum(axis=1) < 0.5])
 
 

@@ -77,14 +77,14 @@ class Labels:
         """The weighted share of rows whose most probable class is another one."""
         return float(self.weight @ (P.argmax(axis=1) != self.codes) / self.weight.sum())
 
-    def sample(self) -> NDArray[np.intp]:
+    def sample(self, most: int = _MANY) -> NDArray[np.intp]:
         """All rows, or a random part of many with some of each class."""
         n = len(self.codes)
-        if n <= _MANY:
+        if n <= most:
             return np.arange(n)
         order = np.random.RandomState(self.seed).permutation(n)
         first = [order[self.codes[order] == code][:20] for code in range(self.n_classes)]
-        return np.unique(np.concatenate([order[:_MANY], *first]))
+        return np.unique(np.concatenate([order[:most], *first]))
 
     @property
     def foldable(self) -> bool:

@@ -94,8 +94,10 @@ class Table:
     def _raw(self, j: int) -> np.ndarray:
         if self._frame:
             series = self._source.iloc[:, j] if hasattr(self._source, "iloc") else self._source[:, j]
-            raw = _to_numpy(series)
-        elif sparse.issparse(self._source):
+            if self._rows is not None:  # before cells become Python objects
+                series = series.iloc[self._rows] if hasattr(series, "iloc") else series[self._rows]
+            return _to_numpy(series)
+        if sparse.issparse(self._source):
             first, last = self._source.indptr[j : j + 2]
             raw = np.zeros(self._source.shape[0])
             raw[self._source.indices[first:last]] = self._source.data[first:last]
@@ -142,9 +144,11 @@ def _is_missing(values: np.ndarray) -> np.ndarray:
     """None, NaN, NaT and NA are the values that do not equal themselves, or that have no truth value."""
     if values.dtype.kind != "O":
         return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-    unlike = np.fromiter((v is None or type(v).__name__ in ("NAType", "NaTType") for v in values), bool, len(values))
-    unlike |= np.fromiter((isinstance(v, float) and v != v for v in values), bool, len(values))
-    return unlike
+    try:
+        return np.asarray((values == None) | (values != values), dtype=bool)  # noqa: E711 - cell by cell
+    except (TypeError, ValueError):  # NA has no truth value; neither has an array in a cell
+        names = ("NoneType", "NAType", "NaTType")
+        return np.array([type(v).__name__ in names or (isinstance(v, float) and v != v) for v in values], dtype=bool)
 
 
 def _object_kind(values: np.ndarray, name: str) -> str:
