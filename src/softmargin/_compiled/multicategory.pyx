@@ -52,15 +52,18 @@ cdef inline double smaller(double x, double y) noexcept nogil:
     return x if x < y else y
 
 
-cdef struct Machine:
-    int link
-    double own_lo, own_hi, other_lo, other_hi, own_lin, other_lin
+cdef Machine machine_of(tuple form):
+    cdef Machine machine
+    machine.link = form[0]
+    (machine.own_lo, machine.own_hi, machine.other_lo, machine.other_hi, machine.own_lin, machine.other_lin) = form[1:]
+    return machine
 
 
 cdef double level(double* h, double* lo, double* hi, int k, int link, double start) noexcept nogil:
     """The root m of ``sum_j clip(h_j + m, lo_j, hi_j) - kappa m``."""
     cdef double kappa = k if link == LINK_CENTER else (-1.0 if link == LINK_OWN else 0.0)
     cdef double m = start, value, slope, x, left = -INFINITY, right = INFINITY, scale, step, total = 0
+    cdef double own = -INFINITY, top = -INFINITY
     cdef int j, it, n_free
     if link != LINK_ZERO:
         left = right = 0
@@ -71,10 +74,14 @@ cdef double level(double* h, double* lo, double* hi, int k, int link, double sta
             left, right = left / k, right / k
         else:
             left, right = -right, -left
-    for j in range(k):
-        total += h[j]
-    if link == LINK_ZERO:
-        m = -total / k
+    if link == LINK_ZERO:  # the sum is not positive where any of the classes with the own one would add up to zero
+        for j in range(k):
+            total += h[j]
+            if hi[j] > 0:
+                own = h[j]
+            else:
+                top = larger(top, h[j])
+        m = larger(-total / k, larger(-own, -0.5 * (own + top))) if own > -INFINITY else -total / k
     m = smaller(larger(m, left), right)
     for it in range(200):
         value = -kappa * m
@@ -300,12 +307,10 @@ def ascend(_Store store, tuple form, tuple rows, double tol, long max_passes, ui
     ``b``, ``beta`` and the store's arrays are changed in place. Scores of rows that left the active set are stale
     afterwards. Signals are served between blocks.
     """
-    cdef Machine machine
+    cdef Machine machine = machine_of(form)
     cdef double[::1] cost = rows[0]
     cdef int[::1] codes = rows[1]
     cdef double[:, ::1] b = rows[2], beta = rows[3]
-    machine.link = form[0]
-    (machine.own_lo, machine.own_hi, machine.other_lo, machine.other_hi, machine.own_lin, machine.other_lin) = form[1:]
     cdef long n = beta.shape[0], n_active = n, passes = 0, visited = 0, a, i
     cdef long per_signal = 1 + <long> (SIGNAL_WORK / (beta.shape[1] * (store.row_work() + 100)))
     cdef int k = beta.shape[1], j

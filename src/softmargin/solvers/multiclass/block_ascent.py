@@ -16,6 +16,9 @@ reached by the proximal point method: ``K + shift`` penalises only the distance 
 ``|sum_i beta_ij| (1 + |b_j|)``. The bounded machine's scores are made feasible, ``f / max(1, -min f)``, before its
 primal value is taken.
 
+Crammer and Singer's and Weston and Watkins' machines on few dense features are first tried by Newton's method
+(``multipliers``), which is not slowed down by features of different sizes.
+
 Where costs are large and multipliers must cancel, passes gain little. If the Newton systems of the interior point
 method are small, it takes over once passes have cost as much as it would (the bounded machine, whose multipliers have
 no bounds, starts with it).
@@ -39,6 +42,7 @@ from softmargin.solution import Solution
 from softmargin.solvers.multiclass.design import Design
 from softmargin.solvers.multiclass.intercepts import canonical_intercept
 from softmargin.solvers.multiclass.interior_point import HingeProgram, follow_central_path, step_work
+from softmargin.solvers.multiclass.multipliers import RoundedMachine, method_of_multipliers
 from softmargin.solvers.multiclass.newton import spectral_features
 
 __all__ = ["solve_hinge"]
@@ -55,6 +59,10 @@ _FEWEST_PASSES = 100.0  # before the interior point method may take over
 _INTERIOR_STEPS = 30  # of the interior point method, as a rule
 # Multiplications per step that still take a fraction of a second (``python -m benchmarks thresholds`` times both ways).
 _INTERIOR_WORK = 1e9
+# Where the method of multipliers is tried first (the rows of several classes in ``python -m benchmarks real``): a pass
+# costs so many multiplications, Newton's systems are at most so large, and the gap need not be smaller.
+_WORTH_NEWTON, _MOST_COEFFICIENTS, _FINEST = 1e6, 1500, 1e-6
+_MOST_STEPS = 200
 
 
 class _Machine(NamedTuple):
@@ -133,6 +141,20 @@ class _Ascent:
         self.total = self.beta.sum(axis=0)
 
     @property
+    def pass_work(self) -> float:
+        """Multiplications of a pass over the rows."""
+        n, m = self.design.shape
+        return 3.0 * n * self.k * (m + 10)
+
+    def adopt(self, b: Array, intercept: Array) -> None:
+        """Take over multipliers, and intercepts that are free, from another method."""
+        self.b = np.ascontiguousarray(b)
+        self.beta = self.linked()
+        if self.free:
+            self.shift, self.offset = 0.0, np.array(intercept)
+        self.refresh()
+
+    @property
     def intercept(self) -> Array:
         return self.offset + self.shift * self.total
 
@@ -192,8 +214,13 @@ def solve_hinge(
 ) -> Solution:
     """Fit ``sum_i w_i loss(F_i, y_i) + 1/2 sum_j |f_j|^2`` with a multicategory hinge loss; starts are not used."""
     ascent = _Ascent(problem)
+    if _suits_multipliers(ascent, tol):
+        found = _by_multipliers(ascent, problem.intercept, tol)
+        if found.converged:
+            return found
+        ascent.shift = ascent.first_shift
     n, m = ascent.design.shape
-    pass_work = 3.0 * n * ascent.k * (m + 10)
+    pass_work = ascent.pass_work
     interior_work = step_work(n, m, ascent.k, ascent.loss.method)
     patience, budget = math.inf, max_iter * max(1.0, _FEW_ROWS / n)
     if interior_work <= _INTERIOR_WORK:
@@ -236,29 +263,52 @@ def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Sol
     if intercept == "free" and program.kind != "hard":
         G = Z @ found.theta[1:]
         found.theta[0] = canonical_intercept(program, G, found.theta[0], ascent.cost_at(G))
-    ascent.b = program.dual(found.multipliers)
-    ascent.beta = ascent.linked()
-    if intercept == "free":
-        ascent.shift, ascent.offset = 0.0, found.theta[0]
-    ascent.refresh()
+    ascent.adopt(program.dual(found.multipliers), found.theta[0])
+    solution = _better_primal(ascent, Z, found.theta, basis)
+    return replace(solution, n_iter=found.n_iter, converged=solution.gap <= tol)
+
+
+def _suits_multipliers(ascent: _Ascent, tol: float) -> bool:
+    """Whether Newton steps on the rounded machine are cheap and as exact as is asked for."""
+    if ascent.loss.method not in ("weston_watkins", "crammer_singer") or not isinstance(ascent.design.Z, np.ndarray):
+        return False
+    m = ascent.design.shape[1]
+    enough = ascent.pass_work >= _WORTH_NEWTON and tol >= _FINEST
+    return enough and ascent.design.K is None and ascent.k * (m + 1) <= _MOST_COEFFICIENTS
+
+
+def _by_multipliers(ascent: _Ascent, intercept: str, tol: float) -> Solution:
+    """The machine by the method of multipliers, certified like every other."""
+    Z, link = ascent.design.Z, ascent.machine
+    rows, ridge = Z, np.ones(Z.shape[1])
+    if intercept != "none":
+        rows, ridge = np.column_stack([np.ones(len(Z)), Z]), np.r_[float(intercept != "free"), ridge]
+    form = (link.link, *link.bounds, *link.linear)
+    machine = RoundedMachine(np.ascontiguousarray(rows), form, ascent.codes, ascent.cost, ridge, ascent.k)
+    found = method_of_multipliers(machine, tol, _MOST_STEPS)
+    theta = found.theta.T if intercept != "none" else np.vstack([np.zeros(ascent.k), found.theta.T])
+    ascent.adopt(found.b, theta[0])
+    solution = _better_primal(ascent, Z, theta, None)
+    return replace(solution, n_iter=found.n_iter, converged=solution.gap <= tol)
+
+
+def _better_primal(ascent: _Ascent, Z: Array, theta: Array, basis: Array | None) -> Solution:
+    """The multipliers at hand with the better of their own weights and ``theta`` (intercepts first) as primal point.
+
+    Weights recovered from large multipliers inherit their rounding.
+    """
     primal, gap = ascent.measure()
-    bound = primal - gap
-    F = Z @ found.theta[1:] + found.theta[0]
+    point = ascent.design.original(ascent.theta, ascent.intercept)
+    F = Z @ theta[1:] + theta[0]
     if ascent.loss.method != "bounded" or F.min() >= -1 - 1e-9:
-        # weights recovered from large multipliers inherit their rounding: those of the central path may be better
-        square = float(np.sum(found.theta[1:] ** 2))
-        square += float(found.theta[0] @ found.theta[0]) if intercept == "penalized" else 0.0
+        square = float(np.sum(theta[1:] ** 2))
+        square += 0.0 if ascent.free else float(theta[0] @ theta[0])
         direct = 0.5 * square + float(ascent.cost @ ascent.loss.value(F, ascent.codes))
         if direct < primal:
-            primal, coef = direct, found.theta[1:] if basis is None else basis @ found.theta[1:]
-            gap = primal - bound
-            relative = ascent.relative(primal, gap)
-            point = design.original(coef, found.theta[0])
-            solution = _solution(ascent, point, primal, relative)
-            return replace(solution, n_iter=found.n_iter, converged=relative <= tol)
-    point = design.original(ascent.theta, ascent.intercept)
-    solution = _solution(ascent, point, primal, ascent.relative(primal, gap))
-    return replace(solution, n_iter=found.n_iter, converged=solution.gap <= tol)
+            gap += direct - primal
+            primal = direct
+            point = ascent.design.original(theta[1:] if basis is None else basis @ theta[1:], theta[0])
+    return _solution(ascent, point, primal, ascent.relative(primal, gap))
 
 
 def _choose_intercept(ascent: _Ascent) -> None:
