@@ -215,7 +215,7 @@ def solve_hinge(
     """Fit ``sum_i w_i loss(F_i, y_i) + 1/2 sum_j |f_j|^2`` with a multicategory hinge loss; starts are not used."""
     ascent = _Ascent(problem)
     if _suits_multipliers(ascent, tol):
-        found = _by_multipliers(ascent, problem.intercept, tol)
+        found = _by_multipliers(ascent, problem.intercept, tol, min(max_iter, _MOST_STEPS))
         if found.converged:
             return found
         ascent.shift = ascent.first_shift
@@ -277,7 +277,7 @@ def _suits_multipliers(ascent: _Ascent, tol: float) -> bool:
     return enough and ascent.design.K is None and ascent.k * (m + 1) <= _MOST_COEFFICIENTS
 
 
-def _by_multipliers(ascent: _Ascent, intercept: str, tol: float) -> Solution:
+def _by_multipliers(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Solution:
     """The machine by the method of multipliers, certified like every other."""
     Z, link = ascent.design.Z, ascent.machine
     rows, ridge = Z, np.ones(Z.shape[1])
@@ -285,7 +285,7 @@ def _by_multipliers(ascent: _Ascent, intercept: str, tol: float) -> Solution:
         rows, ridge = np.column_stack([np.ones(len(Z)), Z]), np.r_[float(intercept != "free"), ridge]
     form = (link.link, *link.bounds, *link.linear)
     machine = RoundedMachine(np.ascontiguousarray(rows), form, ascent.codes, ascent.cost, ridge, ascent.k)
-    found = method_of_multipliers(machine, tol, _MOST_STEPS)
+    found = method_of_multipliers(machine, tol, max_iter)
     theta = found.theta.T if intercept != "none" else np.vstack([np.zeros(ascent.k), found.theta.T])
     ascent.adopt(found.b, theta[0])
     solution = _better_primal(ascent, Z, theta, None)

@@ -35,16 +35,16 @@ __all__ = ["Multipliers", "RoundedMachine", "method_of_multipliers"]
 
 Array = NDArray[np.floating[Any]]
 
-_WIDTH = 10.0  # of the first rounding, in scores
+# Set on letter, pendigits, optdigits and segment (``python -m benchmarks real``): twice or half of each costs little.
+_WIDTH = 3.0  # of the first rounding, in scores
+_SPREAD = 2.0  # how much wider the guess of multipliers from the coefficients of a sample goes from bound to bound
 _UNSOLVED = 0.3  # share of the gap that may be left to Newton's method when the rounding is narrowed
-_SAMPLE, _ROWS_PER_COEFFICIENT = (
-    8,
-    5,
-)  # every eighth row is a sample worth fitting if it has so many rows per coefficient
+_SAMPLE, _ROWS_PER_COEFFICIENT = 8, 5  # every eighth row is worth fitting first if it has so many rows per coefficient
 _ENOUGH = 10  # classes of bent rows per coefficient: from where a part of them tells the curvature well enough
 _PASS = 100  # multiplications that take as long as all else done for a row and class in a step
 _ROUGH = 0.05  # relative gap to which the sample is fitted
 _SLOPE, _SHORTEST = 1e-4, 1e-8  # of the line search
+_NARROWEST = 1e-10  # rounding beside which scores have no digits left
 _BORDER = 1e-3  # curvature of free intercepts, relative to the largest, where no row gives them any
 
 
@@ -109,7 +109,10 @@ class _Point(NamedTuple):
 
 
 class _Rounding:
-    """The rounded machine with all that changes: multipliers, their centre, the width and the bent rows."""
+    """The rounded machine with all that changes: multipliers, their centre, the width and the bent rows.
+
+    ``damping`` strengthens the ridge of the Newton equations after a step that had to be cut short.
+    """
 
     def __init__(self, machine: RoundedMachine, width: float) -> None:
         n, k = len(machine.Z), machine.n_classes
@@ -147,6 +150,14 @@ class _Rounding:
         step = linalg.cho_solve(factor, -gradient.ravel(), check_finite=False).reshape(k, m)
         return np.asarray(step - step.mean(axis=0))
 
+    def step(self, point: _Point, gradient: Array) -> _Point | None:
+        """The point after a damped Newton step; None if there is none in floating point."""
+        try:
+            direction = self.newton_direction(gradient, point.bent)
+        except (linalg.LinAlgError, ValueError):
+            return None
+        return self._search(point, direction, gradient)
+
     def _stride(self, bent: int) -> int:
         """Every how many bent rows are asked for their curvature: it should not cost more than the rest of a step."""
         (n, m), k, classes = self.machine.Z.shape, self.machine.n_classes, float(self.bent[1][bent])
@@ -154,7 +165,7 @@ class _Rounding:
         rest = (k * m) ** 3 / 3 + _PASS * n * k
         return max(int(min(work / rest, classes / (_ENOUGH * k * m))), 1)
 
-    def search(self, point: _Point, direction: Array, gradient: Array) -> _Point | None:
+    def _search(self, point: _Point, direction: Array, gradient: Array) -> _Point | None:
         """The first point along the direction that decreases the rounded objective enough, by cubic interpolation."""
         moved = self.machine.Z @ direction.T
         slope, length = float(np.sum(gradient * direction)), 1.0
@@ -163,9 +174,8 @@ class _Rounding:
             here = self.at(point.theta + length * direction, point.F + length * moved)
             rise = here.value - point.value
             if rise <= _SLOPE * length * slope + noise:
-                self.damping = self.damping / 10 if length == 1 else self.damping
-                if length < 0.1:
-                    self.damping = max(10 * self.damping, 1.0)
+                if length == 1 or length < 0.1:
+                    self.damping = self.damping / 10 if length == 1 else max(10 * self.damping, 1.0)
                 return here
             end = float(np.sum(self.machine.ridge * here.theta * direction)) - float(np.sum(self.beta * moved))
             length *= _cubic_minimum(rise, length * slope, length * end)
@@ -178,8 +188,8 @@ def _cubic_minimum(rise: float, slope: float, end: float) -> float:
     root = bend * bend - slope * end
     if root < 0:
         return 0.5
-    share = end - slope + 2 * np.sqrt(root)
-    share = 1 - (end + np.sqrt(root) - bend) / share if share > 0 else 0.5
+    width = end - slope + 2 * np.sqrt(root)
+    share = 1 - (end + np.sqrt(root) - bend) / width if width > 0 else 0.5
     return float(min(max(share, 0.02), 0.7))
 
 
@@ -192,7 +202,7 @@ def method_of_multipliers(machine: RoundedMachine, tol: float, max_iter: int) ->
         theta, width = rough.theta, rough.width
     rounding, F = _Rounding(machine, width), machine.Z @ theta.T
     if theta.any():
-        rounding.centre = machine.guess(F, width)
+        rounding.centre = machine.guess(F, _SPREAD * width)
     point = rounding.at(theta, F)
     stage, gap = 0, np.inf
     while True:
@@ -201,14 +211,13 @@ def method_of_multipliers(machine: RoundedMachine, tol: float, max_iter: int) ->
         rounded = point.loss - point.gain
         unsolved = _unsolved(gradient, point.theta, machine.ridge)
         gap = (rounded + unsolved) / max(primal, 1e-300)
-        if gap <= tol or used >= max_iter:
+        if gap <= tol or used >= max_iter or rounding.width < _NARROWEST:
             break
         if unsolved <= _UNSOLVED * max(rounded, tol * primal):
             rounding.narrow(_narrowing(stage))
             point, stage = rounding.at(point.theta, point.F), 0
             continue
-        direction = rounding.newton_direction(gradient, point.bent)
-        following = rounding.search(point, direction, gradient)
+        following = rounding.step(point, gradient)
         if following is None:  # rounding errors hide any further decrease
             break
         point, stage, used = following, stage + 1, used + 1
@@ -223,4 +232,5 @@ def _unsolved(gradient: Array, theta: Array, ridge: Array) -> float:
 
 
 def _narrowing(steps: int) -> float:
+    """By how much to narrow a rounding that took so many Newton steps."""
     return 2.0 if steps <= 2 else 1.5 if steps <= 5 else 1.2
