@@ -117,7 +117,9 @@ class _Rounding:
     def __init__(self, machine: RoundedMachine, width: float) -> None:
         n, k = len(machine.Z), machine.n_classes
         self.machine, self.width = machine, width
-        self.b, self.beta, self.centre = np.zeros((n, k)), np.zeros((n, k)), np.zeros((n, k))
+        self.b: Array = np.zeros((n, k))
+        self.beta: Array = np.zeros((n, k))
+        self.centre: Array = np.zeros((n, k))
         self.damping = 0.0
         self.bent = (np.zeros(n, np.int32), np.zeros(n + 1, np.int64), np.zeros((n + 1) * k, np.int32))
 
@@ -125,8 +127,8 @@ class _Rounding:
         """The point; the multipliers become those of its rounding."""
         machine = self.machine
         rows = (machine.cost, machine.codes, self.centre, self.b, self.beta)
-        found = kernel.envelope(F, machine.form, rows, self.width, self.bent)
-        return _Point(theta, F, *found, 0.5 * float(np.sum(machine.ridge * theta**2)))
+        envelope, loss, gain, bent = kernel.envelope(F, machine.form, rows, self.width, self.bent)
+        return _Point(theta, F, envelope, loss, gain, bent, 0.5 * float(np.sum(machine.ridge * theta**2)))
 
     def gradient(self, point: _Point) -> Array:
         return self.machine.ridge * point.theta - self.beta.T @ self.machine.Z
@@ -196,7 +198,8 @@ def _cubic_minimum(rise: float, slope: float, end: float) -> float:
 def method_of_multipliers(machine: RoundedMachine, tol: float, max_iter: int) -> Multipliers:
     """Multipliers and coefficients whose relative duality gap is ``tol``, unless ``max_iter`` steps are not enough."""
     k, m = machine.n_classes, machine.Z.shape[1]
-    theta, width, used = np.zeros((k, m)), _WIDTH, 0
+    theta: Array = np.zeros((k, m))
+    width, used = _WIDTH, 0
     if len(machine.Z) >= _SAMPLE * _ROWS_PER_COEFFICIENT * k * m:
         rough = method_of_multipliers(machine.sample(), max(tol, _ROUGH), max_iter)
         theta, width = rough.theta, rough.width
