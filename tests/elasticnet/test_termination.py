@@ -30,3 +30,20 @@ def test_the_search_for_digits_that_do_not_come_ends(model, rows):
         solution = model.fit(X, np.arange(9) % 2).solution_
     assert np.isfinite(solution.gap)
     assert solution.converged == (solution.gap <= model.tol)
+
+
+def test_a_flat_row_far_out_does_not_hold_its_columns_back():
+    X = np.array([[5.8e7, 8.9e6], [0.43, -0.23], [-1.24, 0.76]])
+    model = MarginClassifier(l1_ratio=0.5, tol=1e-9, max_iter=100).fit(X, [1, 1, 0], sample_weight=[3.0, 1.0, 2.0])
+    assert model.solution_.converged
+
+
+def test_rounds_end_where_a_concave_penalty_gains_no_more_digits():
+    rng = np.random.default_rng(2)
+    X = 1e5 * np.column_stack([rng.choice([-1.0, 1.0], size=(60, 6)) + 0.1 * rng.normal(size=(60, 6)), np.ones(60)])
+    weight = 10 ** rng.uniform(-6, 6, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        solution = MarginClassifier(penalty="scad", tol=1e-12).fit(X, rng.integers(0, 2, 60), weight).solution_
+    gained = -np.diff(solution.history) / solution.history[0]
+    assert np.count_nonzero(gained <= 1e-12) < 20

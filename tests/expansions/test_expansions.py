@@ -127,3 +127,12 @@ def test_a_given_kernel_matrix_must_be_square_symmetric_and_semidefinite():
 def test_n_components_must_be_a_positive_integer():
     with pytest.raises(ValueError, match="n_components must be None or a positive integer; got 0"):
         expand(X, RBF, n_components=0)
+
+
+def test_moments_of_single_precision_bear_weights_beyond_its_range():
+    X = np.random.default_rng(0).normal(size=(7, 2)).astype(np.float32)
+    weights = np.array([1e40, 1.0, 3e38, 0.0, 2e40, 1e-40, 5.0])
+    second, first = DenseFeatures(X).moments(weights)
+    exact = X.astype(np.float64)
+    np.testing.assert_allclose(second, exact.T @ (weights[:, None] * exact), rtol=1e-5)
+    np.testing.assert_allclose(first, exact.T @ weights, rtol=1e-5)

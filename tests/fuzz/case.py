@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
+from sklearn.utils import check_array
 
 import softmargin
 
@@ -54,7 +55,8 @@ class _Foreign(LinearSVC):
     """A classifier that is not ours, kept from data that its own loops do not end on."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        given = [np.asarray(X.data if hasattr(X, "tocsr") else X, dtype=float)]
+        checked = check_array(X, accept_sparse=True, dtype=float)
+        given = [checked.data if hasattr(checked, "tocsr") else checked]
         given += [] if sample_weight is None else [np.asarray(sample_weight, dtype=float)]
         sizes = np.concatenate([np.abs(part).ravel() for part in given] + [[1.0]])
         if not sizes.max() < 1e6 or sizes[sizes > 0].min() < 1e-30:

@@ -27,6 +27,7 @@ from softmargin.expansions import DenseFeatures
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.tuning import auto_costs, robust_grid, soft_errors
+from softmargin.tuning._judges import PathJudge
 
 
 @pytest.mark.filterwarnings("ignore:The constant classifier has a lower objective")  # of labels that say nothing
@@ -347,3 +348,10 @@ def test_automatic_costs_follow_the_unit_of_the_weights(data, unit, l1_ratio):
         for w in (1.0, unit)
     ]
     np.testing.assert_allclose(costs[0], costs[1] * unit, rtol=1e-9)
+
+
+def test_infinite_losses_leave_a_candidate_unchosen_and_say_nothing():
+    losses = np.array([[0.5, 0.7, 0.6], [0.4, np.inf, 0.3]])
+    mean, error = PathJudge._summary(losses, np.ones(3), np.ones(3))
+    assert np.isfinite([mean[0], error[0]]).all()
+    assert np.isinf([mean[1], error[1]]).all()

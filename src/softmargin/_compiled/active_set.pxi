@@ -91,7 +91,7 @@ cdef class ActiveSet:
         lo, hi = np.asarray(self.lo0), np.asarray(self.hi0)
         for k in elbow:
             for _ in range(self.n):
-                if self._enter(k):
+                if self._enter(k) or self.m == 0:  # alone it depends on nothing: its length is rounding, so it stays
                     break
                 factor_backward(&self.L[0, 0], self.m, <int> self.L.shape[1], &self.L[self.m, 0])
                 free, c = np.array(self.elbow[: self.m]), np.array(self.L[self.m, : self.m])

@@ -140,8 +140,10 @@ class _Judge:
         seen = np.isfinite(rows[0])
         rows, share = rows[:, seen], weight[seen] / weight[seen].sum()
         mean = rows @ share
-        with np.errstate(over="ignore"):  # weights of 1e-100 count as next to no rows: nothing is known
-            return mean, np.sqrt(np.square(rows - mean[:, None]) @ (np.square(share) / count[seen]))
+        # weights of 1e-100 count as next to no rows, and scores may be infinitely wrong: nothing is known
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = np.sqrt(np.square(rows - mean[:, None]) @ (np.square(share) / count[seen]))
+        return mean, np.where(np.isfinite(mean), error, np.inf)
 
 
 class PathJudge(_Judge):

@@ -63,11 +63,14 @@ class DenseFeatures(Features):
     def moments(self, weights: Array) -> tuple[Array, Array]:
         n, p = self.shape
         second, first = np.zeros((p, p)), np.zeros(p)
+        # single precision has no room for the weights of an interior point, which reach 1e40
+        unit = float(np.abs(weights).max(initial=0.0)) if self._X.itemsize < 8 else 1.0
+        weights = weights / unit if unit not in (0.0, 1.0) else weights
         for rows in row_blocks(n, p * self._X.itemsize):
             more = _moments(self._X[rows], weights[rows])
             second += more[0]
             first += more[1]
-        return second, first
+        return unit * second, unit * first
 
     def squared_norms(self, weights: Array | None = None) -> Array:
         if weights is None:

@@ -19,10 +19,12 @@ from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.certificate import violations
 from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
+from softmargin.solvers.nonconvex.majorize_minimise import ROUNDING, majorize_minimise
 from softmargin.solvers.ridge.newton import NEWTON
 
 __all__ = ["LOCAL_LINEAR"]
+
+_IDLE = 5  # rounds that lower neither the objective beyond rounding nor the violation to half: no digits are left
 
 
 def _accepts(problem: Problem) -> bool:
@@ -54,7 +56,8 @@ class _Rounds:
         self.tol, self.max_iter, self.verbose = tol, max_iter, verbose
         self.inner, self.n_iter = tol, 0
         self.value = problem.objective(at.coef, at.intercept)
-        self.violation = np.inf
+        self.violation = self.least = np.inf
+        self.idle = 0
 
     def objective(self) -> float:
         return self.value
@@ -67,7 +70,7 @@ class _Rounds:
         return replace(found, n_iter=self.n_iter)
 
     def next_round(self) -> bool:
-        before = self.n_iter
+        before, value = self.n_iter, self.value
         self.last, self.at = self.at, self.solve()
         self.value = self.at.objective = self.problem.objective(self.at.coef, self.at.intercept)
         self.violation = _stationarity(self.problem, self.at)
@@ -76,7 +79,10 @@ class _Rounds:
             report("local linear approximation", message, self.verbose)
         if self.n_iter == before:  # the duality gap can be of second order in the violations
             self.inner *= 1e-2
-        return self.violation <= self.tol or self.at.status != "ok"
+        gained = value - self.value > ROUNDING * abs(value) or self.violation < 0.5 * self.least
+        self.idle = 0 if gained else self.idle + 1
+        self.least = self.violation if gained else self.least
+        return self.violation <= self.tol or self.at.status != "ok" or self.idle >= _IDLE
 
     def undo(self) -> None:
         self.at = self.last

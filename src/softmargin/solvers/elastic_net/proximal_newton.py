@@ -114,7 +114,8 @@ class Iterate:
         if not np.isfinite(bound):
             used = weights > 0
             bound = float(np.max(self.term.curvature[used] / weights[used], initial=0.0))
-        return np.maximum(self.term.curvature, (self.level * bound) * weights)
+        # a row of margin u must move by about u to bend again: one far out must not hold its columns back
+        return np.maximum(self.term.curvature, (self.level * bound) * weights / (1 + np.square(self.margins)))
 
     def step(self, columns: Columns, violation: Array) -> bool:
         """One damped proximal Newton step on the working set; did the objective decrease by more than rounding?
