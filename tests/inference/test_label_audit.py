@@ -1,6 +1,7 @@
 """LabelAudit: numbers of errors, suspects, noise matrices, review decisions, annotators, duplicates."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,9 @@ from sklearn.preprocessing import StandardScaler
 
 from softmargin import MarginClassifier, audit_labels
 from softmargin.inference import LabelAudit
+from softmargin.inference._noise_model import fit_noise
 from softmargin.inference._opinions import SampledJudge
+from softmargin.inference._second_look import second_look
 
 
 def _normal(n, seed, distance=3.0):
@@ -184,6 +187,27 @@ def test_the_automatic_panel_judges_without_choices():
         audit_labels("magic", X, noisy)
     with pytest.raises(ValueError, match="pipeline"):
         audit_labels("auto", ["some", "words"], ["a", "b"])
+
+
+def test_a_second_look_flags_no_more_than_it_may_where_classes_overlap():
+    X, y, rng = _normal(300, 0, distance=1.5)
+    noisy, wrong = _noisy(y, (0.2, 0.2), rng)
+    audit = audit_labels("auto", X, noisy, random_state=0)
+    assert audit.noise.caution < 1
+    found = wrong[audit.suspects(fdr=0.1)["row"]]
+    assert (~found).sum() <= 0.2 * len(found) + 2
+    assert audit.n_errors.low <= wrong.sum() <= audit.n_errors.high
+
+
+def test_the_second_look_is_left_out_where_a_fold_would_lose_a_class():
+    X, y, _ = _normal(40, 0)
+    folds = [(np.arange(20, 40), np.arange(20)), (np.arange(20), np.arange(20, 40))]
+    y[:20], y[[0, 30]] = 0, 1
+    first = fit_noise(np.full((40, 2), 0.5), y)
+    posterior = np.eye(2)[y]
+    posterior[0] = [1.0, 0.0]  # the only row of its class in the second part
+    first = replace(first, posterior=posterior)
+    assert second_look([LogisticRegression()], X, y, None, [folds], first) is first
 
 
 def test_the_automatic_panel_takes_sparse_rows_and_learns_from_a_sample_of_many():

@@ -21,7 +21,8 @@ from softmargin.inference._chunk_opinions import chunked_data, left_out_opinions
 from softmargin.inference._label_audit import AuditedRows, LabelAudit
 from softmargin.inference._neighbours import look_around
 from softmargin.inference._noise_model import fit_noise
-from softmargin.inference._opinions import Opinions, default_panel, left_out_opinions, splits
+from softmargin.inference._opinions import Opinions, cheap_panel, default_panel, left_out_opinions, splits
+from softmargin.inference._second_look import second_look
 
 __all__ = ["audit_labels"]
 
@@ -52,7 +53,8 @@ def audit_labels(
         Anything with ``predict_proba`` or ``decision_function``: softmargin's classifiers, or a pipeline of one. A
         classifier that resists wrong labels judges them best. A list is a panel: linear and kernel machines of several
         ``C``, say, that vote with the weights under which the labels are most likely. "auto" is a panel of a linear
-        machine, an rbf machine on landmarks, trees and neighbours. None where ``probabilities`` are given.
+        machine, an rbf machine on landmarks, trees and neighbours, the cheap ones of which take a second look without
+        the rows they distrust most. None where ``probabilities`` are given.
     X, y : data
         Rows, in memory or in chunks, and the labels under suspicion; ``y`` of shape (n, k) with rows that add up to
         one are soft labels (the likeliest class is the label given). Labels may be left out where annotators are
@@ -118,9 +120,11 @@ def audit_labels(
         opinions = left_out_opinions_of_chunks(_judges(estimator, X), *chunks, cv, seed)
     else:
         rows_ = _rows(X)
-        judges = _judges(estimator, rows_)
-        opinions = left_out_opinions(judges, rows_, codes, weight, splits(cv, n_repeats, codes, random_state))
+        judges, parts = _judges(estimator, rows_), splits(cv, n_repeats, codes, random_state)
+        opinions = left_out_opinions(judges, rows_, codes, weight, parts)
     noise, consensus = fit_noise(opinions.P, codes, level=level), None
+    if isinstance(estimator, str) and probabilities is None:
+        noise = second_look(cheap_panel(rows_), rows_, codes, weight, parts, noise)
     if answers is not None:
         consensus = dawid_skene(recode(*answers, classes), len(classes), prior=opinions.P)
         noise = noise.informed(consensus.probability, codes)

@@ -80,14 +80,15 @@ class LabelAudit:
     def suspects(self, fdr: float = 0.1) -> Any:
         """The rows whose labels are wrong, but for a share of at most ``fdr``, as the noise model sees it.
 
-        The largest set of least trusted rows whose mean trust is no larger than ``fdr``: each row of it is right with
-        the probability of its trust.
+        The largest set of least trusted rows whose mean trust is no larger than ``fdr``, or than seven tenths of it
+        after a second look (``estimator="auto"``): each row of it is right with the probability of its trust, and the
+        rest is for rows about which all judges err together.
         """
         if not 0 < fdr < 1:
             raise ValueError(f"fdr must be strictly between 0 and 1; got {fdr!r}.")
         trust = self.table["trust"].to_numpy()
         running = np.cumsum(trust) / np.arange(1, len(trust) + 1)
-        return self.table.iloc[: int(np.searchsorted(running, fdr, side="right"))]
+        return self.table.iloc[: int(np.searchsorted(running, self.noise.caution * fdr, side="right"))]
 
     @property
     def noise_matrix(self) -> NoiseMatrix:

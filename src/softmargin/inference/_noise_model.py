@@ -25,7 +25,7 @@ in the overlap more easily than overlap passes for noise.
 The constants were settled at 5, 15 and 30% noise on sets that the tables of ``python -m benchmarks audit`` do not use
 (breast_w, credit_a, ionosphere, phoneme, pima_diabetes, spambase, vehicle, waveform_40: AUC .888, 90% intervals cover
 in .90 to 1.0 of the cases of each kind of noise, 72% of the suspects at ``fdr=0.1`` are wrong: classes that overlap
-keep that promise least).
+keep that promise least, which is why :mod:`softmargin.inference._second_look` follows).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-__all__ = ["Estimate", "NoiseModel", "fit_noise"]
+__all__ = ["Estimate", "NoiseModel", "fit_noise", "number_of_errors"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -72,13 +72,15 @@ class NoiseModel:
     n_errors: Estimate
     overlap: float
     level: float
+    spread: float
+    caution: float = 1.0  # the share of a false discovery rate that the trusts may use up
 
     def informed(self, posterior: Array, codes: NDArray[np.intp]) -> NoiseModel:
         """The same with another account of the true classes, that of several annotators."""
         n = len(codes)
         error = 1 - posterior[np.arange(n), codes]
         label = np.eye(len(self.transition))[codes]
-        number = _number(error, 0.0, self.overlap, self.level)
+        number = number_of_errors(error, 0.0, self.overlap, self.level)
         return replace(self, posterior=posterior, joint=posterior.T @ label / n, n_errors=number)
 
 
@@ -103,8 +105,8 @@ def fit_noise(P: Array, codes: NDArray[np.intp], *, level: float = 0.9, random_s
     n = len(P)
     error = 1 - posterior[np.arange(n), codes]
     spread = n * _spread(P, codes, anchors, overlap, np.random.default_rng(random_state))
-    number = _number(error, spread, overlap, level)
-    return NoiseModel(transition, low, high, posterior, joint / n, number, overlap, level)
+    number = number_of_errors(error, spread, overlap, level)
+    return NoiseModel(transition, low, high, posterior, joint / n, number, overlap, level, spread)
 
 
 def _anchors(P: Array, codes: NDArray[np.intp]) -> _Anchors:
@@ -180,7 +182,8 @@ def _bounds(P: Array, codes: NDArray[np.intp], T: Array, level: float) -> tuple[
     return low, high
 
 
-def _number(error: Array, spread: float, overlap: float, level: float) -> Estimate:
+def number_of_errors(error: Array, spread: float, overlap: float, level: float) -> Estimate:
+    """The sum of the rows' probabilities of being wrong, and its interval."""
     n, value = len(error), float(error.sum())
     chance = float(ndtri(0.5 + level / 2)) * float(np.sqrt(error @ (1 - error) + spread**2))
     low = value - chance - _OVERLAP_AS_NOISE * overlap * n

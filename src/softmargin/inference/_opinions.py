@@ -28,7 +28,7 @@ from sklearn.utils.metaestimators import _safe_split
 
 from softmargin.probability import fit_score_map, mixture_weights, weight_parameters
 
-__all__ = ["Opinions", "default_panel", "left_out_opinions", "splits"]
+__all__ = ["Opinions", "cheap_panel", "default_panel", "left_out_opinions", "splits"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -105,6 +105,11 @@ def default_panel(X: Any) -> list[Any]:
     return [SampledJudge(judge) for judge in judges]
 
 
+def cheap_panel(X: Any) -> list[Any]:
+    """The default panel without its trees, which cost more than all the other judges."""
+    return [judge for judge in default_panel(X) if not isinstance(judge.judge, RandomForestClassifier)]
+
+
 def splits(cv: Any, n_repeats: int, codes: NDArray[np.intp], random_state: Any) -> list[list[Any]]:
     """One list of (train, test) per repeat."""
     blank = np.zeros(len(codes))
@@ -119,12 +124,17 @@ def splits(cv: Any, n_repeats: int, codes: NDArray[np.intp], random_state: Any) 
     return [list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(blank, codes)) for seed in seeds]
 
 
-def left_out_opinions(judges: list[Any], X: Any, codes: NDArray[np.intp], weight: Any, parts: list[Any]) -> Opinions:
-    """The panel's probabilities of every row and class, by models that did not see the row."""
+def left_out_opinions(
+    judges: list[Any], X: Any, codes: NDArray[np.intp], weight: Any, parts: list[Any], voters: Any = None
+) -> Opinions:
+    """The panel's probabilities of every row and class, by models that did not see the row.
+
+    ``voters`` weigh the rows whose labels decide about the votes; None is ``weight``.
+    """
     opinions = np.array(
         [np.mean([_left_out(judge, X, codes, weight, folds) for folds in parts], axis=0) for judge in judges]
     )
-    votes = mixture_weights(opinions[:, np.arange(len(codes)), codes], weight)
+    votes = mixture_weights(opinions[:, np.arange(len(codes)), codes], weight if voters is None else voters)
     return Opinions(np.tensordot(votes, opinions, axes=1), votes)
 
 
