@@ -62,6 +62,21 @@ def test_slope_and_curvature_are_derivatives(loss):
         np.testing.assert_allclose(loss.curve(f[None], codes)(v[None])[0], expected, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "loss", [Softmax(), Composite(losses.get("logistic"), 0.3), Composite(losses.get("exponential"))]
+)
+def test_evaluating_all_at_once_equals_one_by_one(loss):
+    rng = np.random.default_rng(0)
+    F, codes, weights = rng.normal(size=(7, 3)), rng.integers(0, 3, 7), rng.uniform(0.1, 2, 7)
+    kept, V = F.copy(), rng.normal(size=(7, 3))
+    parts = loss.evaluate(F, codes, weights)
+    np.testing.assert_array_equal(F, kept)
+    assert parts.value == pytest.approx(weights @ loss.value(F, codes))
+    np.testing.assert_allclose(parts.slope, weights[:, None] * loss.slope(F, codes), rtol=1e-12)
+    np.testing.assert_allclose(parts.curvature, weights[:, None] * loss.curvature(F, codes), rtol=1e-12)
+    np.testing.assert_allclose(parts.curve(V), weights[:, None] * loss.curve(F, codes)(V), rtol=1e-10, atol=1e-14)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, 10**6),

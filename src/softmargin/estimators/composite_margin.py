@@ -33,8 +33,9 @@ class CompositeMarginClassifier(SmoothSimultaneousClassifier):
         "logistic", "exponential", "coherence", or any loss that decreases everywhere with an increasing slope.
     mix : float in [0, 1], default=0.5
         Weight of the own class.
-    tol : float, default=1e-10
-        Largest entry of the gradient, relative to that at zero coefficients, at which to stop.
+    tol : float, default=1e-6
+        Largest entry of the gradient, relative to that at zero coefficients, at which to stop. Probabilities of real
+        tables are then settled to about 1e-6.
     max_iter : int, default=200
         Largest number of Newton steps.
 
@@ -70,7 +71,7 @@ class CompositeMarginClassifier(SmoothSimultaneousClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         probability_prior: str = "weighted",
-        tol: float = 1e-10,
+        tol: float = 1e-6,
         max_iter: int = 200,
         random_state: Any = None,
     ) -> None:

@@ -3,7 +3,7 @@
 from softmargin.losses.multiclass.capped import Capped
 from softmargin.losses.multiclass.hinges import HINGES, MulticategoryHinge, fisher_consistent, multicategory_hinge
 from softmargin.losses.multiclass.least_squares import CompositeLeastSquares
-from softmargin.losses.multiclass.smooth import Composite, MulticlassLoss, SmoothMulticlassLoss, Softmax
+from softmargin.losses.multiclass.smooth import Composite, Evaluation, MulticlassLoss, SmoothMulticlassLoss, Softmax
 
 __all__ = [
     "HINGES",
@@ -11,6 +11,7 @@ __all__ = [
     "Composite",
     "CompositeLeastSquares",
     "MulticategoryHinge",
+    "Evaluation",
     "MulticlassLoss",
     "SmoothMulticlassLoss",
     "Softmax",

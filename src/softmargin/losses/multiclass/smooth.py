@@ -2,6 +2,7 @@
 
 Each answers for scores ``F`` (n, k): ``value`` per row, ``slope`` (n, k), ``curvature`` (the diagonal of the row
 Hessian, n x k) and ``curve(F, codes)``, a function that multiplies row Hessians with columns ``V`` (n, k).
+``evaluate`` answers all four at once for weighted rows, sharing what they have in common.
 ``Composite(loss, mix)`` is ``mix g(f_y) + (1 - mix) sum_{j != y} g(-f_j)``: Fisher consistent for every mix when
 ``g' < 0`` and ``g'`` is strictly increasing, and its probabilities are a closed form.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,18 @@ from scipy.special import logsumexp, softmax
 
 from softmargin.losses._base import Array, Loss
 
-__all__ = ["Composite", "MulticlassLoss", "SmoothMulticlassLoss", "Softmax"]
+__all__ = ["Composite", "Evaluation", "MulticlassLoss", "SmoothMulticlassLoss", "Softmax"]
 
 Codes = NDArray[np.integer[Any]]
+
+
+class Evaluation(NamedTuple):
+    """The sum of the weighted losses, and their slopes, curvatures and row Hessians."""
+
+    value: float
+    slope: Array
+    curvature: Array
+    curve: Callable[[Array], Array]
 
 
 class MulticlassLoss(Protocol):
@@ -37,6 +47,8 @@ class SmoothMulticlassLoss(MulticlassLoss, Protocol):
     def curvature(self, F: Array, codes: Codes) -> Array: ...
 
     def curve(self, F: Array, codes: Codes) -> Callable[[Array], Array]: ...
+
+    def evaluate(self, F: Array, codes: Codes, weights: Array) -> Evaluation: ...
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,20 @@ class Softmax:
     def curve(self, F: Array, codes: Codes) -> Callable[[Array], Array]:
         P = softmax(F, axis=1)
         return lambda V: P * (V - np.einsum("ij,ij->i", P, V)[:, None])
+
+    def evaluate(self, F: Array, codes: Codes, weights: Array) -> Evaluation:
+        rows, ones = np.arange(len(F)), np.ones(F.shape[1])
+        top = F.max(axis=1)
+        P = np.exp(F - top[:, None])
+        total = P @ ones
+        value = float(weights @ (np.log(total) + top - F[rows, codes]))
+        P /= total[:, None]
+        weighted = P * weights[:, None]
+        slope = weighted.copy()
+        slope[rows, codes] -= weights
+        return Evaluation(
+            value, slope, weighted * (1 - P), lambda V: weighted * (V - np.einsum("ij,ij->i", P, V)[:, None])
+        )
 
 
 @dataclass(frozen=True)
@@ -98,3 +124,21 @@ class Composite:
     def curve(self, F: Array, codes: Codes) -> Callable[[Array], Array]:
         D = self.curvature(F, codes)
         return lambda V: D * V
+
+    def evaluate(self, F: Array, codes: Codes, weights: Array) -> Evaluation:
+        rows, shape = np.arange(len(F)), F.shape
+        u = -F
+        u[rows, codes] *= -1
+        value, slope, curvature = (part.reshape(shape) for part in self.loss.evaluate(u.ravel()))
+        own, other = self.mix * weights, (1 - self.mix) * weights
+        total = float(other @ (value @ np.ones(shape[1])) + (own - other) @ value[rows, codes])
+        slope, curvature = (_by_class(part, codes, own, rest) for part, rest in ((slope, -other), (curvature, other)))
+        return Evaluation(total, slope, curvature, lambda V: curvature * V)
+
+
+def _by_class(part: Array, codes: Codes, own: Array, other: Array) -> Array:
+    """``part`` (n, k) times one factor of each row for its own class and one for all others."""
+    result = part * other[:, None]
+    rows = np.arange(len(part))
+    result[rows, codes] = own * part[rows, codes]
+    return np.asarray(result)
