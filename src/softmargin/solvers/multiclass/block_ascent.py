@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from softmargin._compiled import multicategory as kernel  # type: ignore[attr-defined]
 from softmargin.losses.multiclass import MulticategoryHinge
@@ -54,6 +55,8 @@ _FREE_WORK = 3e7  # operations that take some hundredths of a second
 _SMALLEST_MOVE = 1e-13
 _FEW_ROWS = 5000  # a pass over fewer rows counts as one over so many
 _LITTLE_GAIN = 0.9
+_BALANCED = 1e-11  # of all costs
+_WELL = 1e-3  # share of the cost by which a multiplier is well inside its bounds
 _WEAKEST = 1000.0  # a proximal term weaker still makes the kernel of the passes ill conditioned
 _FEWEST_PASSES = 100.0  # before the interior point method may take over
 _INTERIOR_STEPS = 30  # of the interior point method, as a rule
@@ -132,7 +135,10 @@ class _Ascent:
 
     def refresh(self) -> None:
         """All scores without intercept, and the sums of ``beta``, from scratch."""
-        if self.design.K is not None:
+        if not self.beta.any():  # the start: no product needed to know
+            self.plain = np.zeros_like(self.beta)
+            self.theta = self.beta if self.design.K is not None else np.zeros((self.design.Z.shape[1], self.k))
+        elif self.design.K is not None:
             self.theta = self.beta
             self.plain = self.design.K @ self.beta
         else:
@@ -184,6 +190,24 @@ class _Ascent:
     def cost_at(self, G: Array) -> Callable[[Array], float]:
         """The sum of the losses as a function of the intercepts that are added to the scores ``G``."""
         return lambda b: float(self.cost @ self.loss.value(G + b, self.codes))
+
+    def is_balanced(self) -> bool:
+        """Whether the sums of ``beta`` are zero but for rounding: intercepts have settled."""
+        return float(np.abs(self.total).max()) <= _BALANCED * float(self.cost.sum())
+
+    def pins_intercepts(self) -> bool:
+        """Whether multipliers well between their bounds, which keep rows at their corners, leave no other intercepts.
+
+        Such a row fixes the score of a class (CENTER) or the differences of some (of its own class and others).
+        """
+        own_low, own_high, low, high = self.machine.bounds
+        own = self.codes[:, None] == np.arange(self.k)
+        share = self.b / self.cost[:, None]
+        held = (share > np.where(own, own_low, low) + _WELL) & (share < np.where(own, own_high, high) - _WELL)
+        if self.machine.link == kernel.CENTER:
+            return int(np.count_nonzero(held.any(axis=0))) >= self.k - 1
+        together = (held | own if self.machine.link == kernel.OWN else held).astype(np.float64)
+        return bool(connected_components(together.T @ together, directed=False)[0] == 1)
 
     def measure(self) -> tuple[float, float]:
         """The primal value and the certified gap, both absolute."""
@@ -313,6 +337,8 @@ def _better_primal(ascent: _Ascent, Z: Array, theta: Array, basis: Array | None)
 
 def _choose_intercept(ascent: _Ascent) -> None:
     """Move to the intercepts that every route to these scores chooses."""
+    if ascent.is_balanced() and ascent.pins_intercepts():
+        return
     program = HingeProgram.of(ascent.loss, ascent.codes, ascent.cost, ascent.k)
     chosen = canonical_intercept(program, ascent.plain, ascent.intercept, ascent.cost_at(ascent.plain))
     ascent.offset = chosen - ascent.shift * ascent.total
