@@ -5,6 +5,10 @@ The fit minimises the same objective over all rows as one in memory, and its cer
 
     X, y = chunks.from_parquet("rides/*.parquet", target="late")
     model = MarginClassifier().fit(X, y)
+
+A fit that is interrupted (by a key, a full disk, a lost cluster) leaves the decoded chunks and its last point in ``X``:
+the next ``fit`` of the same model to the same ``X, y`` goes on from there. ``verbose=1`` tells each pass with its rows
+per second.
 """
 
 from __future__ import annotations

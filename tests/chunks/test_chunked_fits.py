@@ -173,3 +173,42 @@ def test_composite_least_squares_is_the_closed_form_of_all_rows(mix, intercept):
     assert parts.solution_.converged
     with pytest.raises(ValueError, match="leave-one-out looks at every row"):
         CompositeLeastSquaresClassifier(C="auto").fit(cX, cy)
+
+
+class Interrupted:
+    """Chunks of a table that count their passes and raise an interrupt in one of them."""
+
+    def __init__(self, X, y, at=None):
+        self.X, self.y, self.at, self.passes = X, y, at, 0
+
+    def __call__(self):
+        self.passes += 1
+        if self.passes == self.at:
+            raise KeyboardInterrupt
+        return ((self.X[k::4], self.y[k::4]) for k in range(4))
+
+
+@pytest.mark.parametrize("model", [MarginClassifier(tol=1e-9), MarginClassifier(loss="hinge"), RobustSVC(tol=1e-8)])
+def test_an_interrupted_fit_goes_on_where_it_was(model):
+    X, y, _ = draw()
+    whole = Interrupted(X, y)
+    expected = clone(model).fit(*chunks.from_arrays(whole, cache_limit=0))
+    source = Interrupted(X, y, at=whole.passes)
+    rows, labels = chunks.from_arrays(source, cache_limit=0)
+    with pytest.raises(KeyboardInterrupt):
+        clone(model).fit(rows, labels)
+    assert len(rows.unfinished) == 1
+    source.passes, source.at = 0, None
+    again = clone(model).fit(rows, labels)
+    assert source.passes < whole.passes
+    assert not rows.unfinished
+    assert again.solution_.objective == pytest.approx(expected.solution_.objective, rel=4 * model.tol)
+    clone(model).set_params(C=3.0).fit(rows, labels)  # another problem begins by itself
+    assert not rows.unfinished
+
+
+def test_passes_tell_their_speed(caplog):
+    X, y, _ = draw()
+    with caplog.at_level("INFO", logger="softmargin"):
+        MarginClassifier(verbose=1).fit(*chunked(X, y))
+    assert "rows/s" in caplog.text

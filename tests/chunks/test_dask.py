@@ -68,7 +68,7 @@ def test_chunks_must_match():
     assert chunks.from_dask(dX, dy)[0].shape == X.shape
 
 
-def test_a_killed_worker_is_survived():
+def test_a_worker_killed_in_the_middle_of_a_fit_is_survived():
     distributed = pytest.importorskip("distributed")
     X, y, _ = draw()
     with (
@@ -80,6 +80,15 @@ def test_a_killed_worker_is_survived():
         rows, labels = chunks.from_dask(*lazy(X, y, rows=200))
         assert rows.shape == X.shape  # one pass: partitions are on the workers
         victim = next(iter(client.run(os.getpid).values()))
-        os.kill(victim, signal.SIGKILL)
+        total, passes = rows.source.total, 0
+
+        def killing(task):
+            nonlocal passes
+            passes += 1
+            if passes == 2:  # in the middle of the fit
+                os.kill(victim, signal.SIGKILL)
+            return total(task)
+
+        rows.source.total = killing
         model = MarginClassifier(tol=1e-9).fit(rows, labels)
     np.testing.assert_allclose(model.coef_, MarginClassifier(tol=1e-9).fit(X, y).coef_, atol=1e-4)

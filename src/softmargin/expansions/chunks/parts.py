@@ -64,4 +64,5 @@ def part_of(
     folds = FoldWeights(n_folds=n_folds, fold=fold, held=held, seed=seed)
     rows = copy(X)
     rows.source, rows._look = PartOfChunks(X.source, folds), None
+    rows.unfinished = {}
     return rows, ChunkedLabels(rows, y.coded)

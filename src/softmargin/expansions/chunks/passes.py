@@ -94,6 +94,8 @@ class ChunkedFeatures:
 
     def __init__(self, rows: ChunkedRows) -> None:
         self.data = rows
+        self.identity: tuple[Any, ...] = ()  # what tells these features of the rows from others
+        self.point: tuple[Array, float] | None = None  # where a fit is
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -152,6 +154,7 @@ class ChunkedLandmarks(ChunkedFeatures):
         self._rows = sample.rows[chosen]
         self._map = LandmarkMap(kernel, few.landmarks, few.basis)
         self.features = self._map
+        self.identity = (self._rows, kernel)
 
     @property
     def shape(self) -> tuple[int, int]:

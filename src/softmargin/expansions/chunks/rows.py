@@ -27,6 +27,7 @@ class ChunkedRows:
         self.feature_names = None if names is None else np.asarray(names, dtype=object)
         self._n_columns = n_columns
         self._look: Look | None = None
+        self.unfinished: dict[str, tuple[NDArray[np.floating[Any]], float]] = {}  # where interrupted fits were
         self.memory_limit: int | None = None  # bytes that a fit may keep of these rows between passes
 
     @property

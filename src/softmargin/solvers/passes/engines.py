@@ -25,6 +25,7 @@ from softmargin.solvers.passes.bound import BoundTerm
 from softmargin.solvers.passes.least_squares import solve_least_squares_by_passes
 from softmargin.solvers.passes.newton import MOST_COLUMNS, Visited, minimise
 from softmargin.solvers.passes.quasi_newton import minimise_by_gradients
+from softmargin.solvers.passes.resumed import keep_point, resumed
 from softmargin.solvers.passes.rounding import RoundedTerm
 from softmargin.solvers.passes.sample_newton import minimise_with_sample
 
@@ -55,7 +56,7 @@ def engines_by_passes(in_memory: Sequence[Engine]) -> tuple[Engine, ...]:
         history = []
         few = sample_problem(problem) if coef is not None and has_smooth_ridge(problem) else None
         if few is not None and coef is not None:
-            near, history = minimise_with_sample(problem, few, coef, intercept, _within(tol))
+            near, history = minimise_with_sample(problem, few, coef, intercept, _within(tol), verbose)
             if near is not None and near.gap <= tol:
                 return _solution(near, history, n_iter)
             coef, intercept = (coef, intercept) if near is None else (near.coef, near.intercept)
@@ -65,7 +66,7 @@ def engines_by_passes(in_memory: Sequence[Engine]) -> tuple[Engine, ...]:
     def wide(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
         coef, intercept = _point(problem, start, started)
         zero = np.zeros(problem.expansion.shape[1])
-        here = minimise_by_gradients(problem, zero if coef is None else coef, intercept, tol, max_iter)
+        here = minimise_by_gradients(problem, zero if coef is None else coef, intercept, tol, max_iter, verbose)
         return _solution(here, [here.objective], 0)
 
     def kinked(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
@@ -99,12 +100,13 @@ def engines_by_passes(in_memory: Sequence[Engine]) -> tuple[Engine, ...]:
         return _solution(here, history, 0)
 
     few = f"and at most {MOST_COLUMNS} coefficients"
-    return (
-        Engine("newton_by_passes", f"a smooth convex loss with a ridge or l1 part {few}", _is_smooth, smooth, True),
-        Engine("quasi_newton_by_passes", "a smooth convex loss and l1_ratio=0", _is_wide, wide, True),
-        Engine("rounding_by_passes", f"a convex loss with straight pieces, l1_ratio=0 {few}", _is_kinked, kinked, True),
-        Engine("bounds_by_passes", f"a loss with a smooth majoriser, l1_ratio=0 {few}", _is_bounded, nonconvex, True),
+    found = (
+        ("newton_by_passes", f"a smooth convex loss with a ridge or l1 part {few}", _is_smooth, smooth),
+        ("quasi_newton_by_passes", "a smooth convex loss and l1_ratio=0", _is_wide, wide),
+        ("rounding_by_passes", f"a convex loss with straight pieces, l1_ratio=0 {few}", _is_kinked, kinked),
+        ("bounds_by_passes", f"a loss with a smooth majoriser, l1_ratio=0 {few}", _is_bounded, nonconvex),
     )
+    return tuple(Engine(name, needs, accepts, resumed(run), True) for name, needs, accepts, run in found)
 
 
 def _is_smooth(problem: Problem) -> bool:
@@ -149,7 +151,10 @@ def _point(
     """Where to begin: a solution given, that of a sample, or nowhere."""
     if start is not None:
         return np.array(start.coef, dtype=np.float64), float(start.intercept)
-    return sampled(problem)
+    coef, intercept = sampled(problem)
+    if coef is not None:
+        keep_point(problem, coef, intercept)
+    return coef, intercept
 
 
 def _visit(problem: Problem, kind: type[RowTerm], coef: Array | None, intercept: float) -> Visited:

@@ -18,6 +18,7 @@ up to ``1 + 2 |b|`` in size.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,8 +34,9 @@ from softmargin.solvers.elastic_net.certificate import PrimalDual, certify, viol
 from softmargin.solvers.elastic_net.quadratic_model import Curvature
 from softmargin.solvers.engine import relative_gap
 from softmargin.solvers.linalg import Bordered, backtrack, definite_cholesky, shifted_cholesky
+from softmargin.solvers.passes.resumed import keep_point
 
-__all__ = ["MOST_COLUMNS", "Visited", "minimise"]
+__all__ = ["MOST_COLUMNS", "Visited", "minimise", "tell_and_keep"]
 
 Array = NDArray[np.floating[Any]]
 MakeTerm = Callable[[float], Callable[..., Response]]  # from an intercept to the term of a pass
@@ -54,14 +56,16 @@ class Visited:
     intercept: float
     totals: Totals
     definite: MakeTerm | None = None  # a term whose Hessian is definite, where that of ``term`` may not be
+    seconds: float = 0.0  # that the pass took
 
     @classmethod
     def at(
         cls, problem: Problem, term: MakeTerm, coef: Array, intercept: float, definite: MakeTerm | None = None
     ) -> Visited:
         """Make the pass at a point."""
+        began = time.perf_counter()
         totals = problem.expansion.sweep(coef, term(intercept), problem.vectors)
-        return cls(problem, term, coef, intercept, totals, definite)
+        return cls(problem, term, coef, intercept, totals, definite, time.perf_counter() - began)
 
     @cached_property
     def cost(self) -> Array:
@@ -171,14 +175,22 @@ class Visited:
         return 0.5 * self.problem.penalty.ridge * float(coef @ coef) + float(self.cost @ np.abs(coef))
 
 
+def tell_and_keep(here: Visited, verbose: int) -> bool:
+    """Report the pass that led here, and remember the point; always true, so that loops can begin with it."""
+    keep_point(here.problem, here.coef, here.intercept)
+    if is_heard(verbose):
+        speed = here.problem.expansion.shape[0] / max(here.seconds, 1e-9)
+        said = f"objective {here.objective:.12g}, relative gap {here.gap:.3g}, {here.seconds:.2g} s, {speed:.2g} rows/s"
+        report("pass", said, verbose)
+    return True
+
+
 def minimise(
     here: Visited, enough: Callable[[Visited], bool], max_iter: int, verbose: int = 0
 ) -> tuple[Visited, list[float]]:
     """Newton steps until a point is good enough, with the objectives on the way."""
     history = [here.objective]
-    while not enough(here) and len(history) <= max_iter:
-        if is_heard(verbose):
-            report("pass", f"objective {here.objective:.12g}, relative gap {here.gap:.3g}", verbose)
+    while tell_and_keep(here, verbose) and not enough(here) and len(history) <= max_iter:
         there = here.next()
         if there is None or (there.residual_gap >= here.residual_gap and there.objective >= here.objective):
             break  # no digits left

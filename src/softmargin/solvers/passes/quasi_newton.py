@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from softmargin.problem import Problem
-from softmargin.solvers.passes.newton import Visited
+from softmargin.solvers.passes.newton import Visited, tell_and_keep
 from softmargin.solvers.passes.sample_newton import GradientTerm
 
 __all__ = ["minimise_by_gradients"]
@@ -25,7 +25,9 @@ _MEMORY = 20  # pairs of steps and gradient changes
 _MOST_RUNS = 8
 
 
-def minimise_by_gradients(problem: Problem, coef: Array, intercept: float, tol: float, max_iter: int) -> Visited:
+def minimise_by_gradients(
+    problem: Problem, coef: Array, intercept: float, tol: float, max_iter: int, verbose: int = 0
+) -> Visited:
     """From a point to one with a relative gap of ``tol``, as far as rounding allows."""
 
     def term(b: float) -> GradientTerm:
@@ -36,6 +38,7 @@ def minimise_by_gradients(problem: Problem, coef: Array, intercept: float, tol: 
     def visit(x: Array) -> tuple[float, Array]:
         nonlocal here
         here = Visited.at(problem, term, x[:-1].copy(), float(x[-1]))
+        tell_and_keep(here, verbose)
         return here.objective, np.append(here.residual, here.total)
 
     step = tol

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from softmargin.expansions import Response
 from softmargin.problem import Problem, RowTerm
 from softmargin.solvers.linalg import Bordered, shifted_cholesky
-from softmargin.solvers.passes.newton import Visited
+from softmargin.solvers.passes.newton import Visited, tell_and_keep
 
 __all__ = ["GradientTerm", "minimise_with_sample", "sample_system"]
 
@@ -45,7 +45,7 @@ def sample_system(few: Problem, coef: Array, intercept: float) -> Bordered:
 
 
 def minimise_with_sample(
-    problem: Problem, few: Problem, coef: Array, intercept: float, enough: Callable[[Visited], bool]
+    problem: Problem, few: Problem, coef: Array, intercept: float, enough: Callable[[Visited], bool], verbose: int = 0
 ) -> tuple[Visited | None, list[float]]:
     """As near the minimiser as steps of the sample lead, with the objectives on the way; None where it is too small."""
     if few.expansion.shape[0] < _ROWS_PER_COLUMN * few.expansion.shape[1]:
@@ -56,7 +56,7 @@ def minimise_with_sample(
 
     here = Visited.at(problem, term, coef, intercept)
     system, history = sample_system(few, coef, intercept), [here.objective]
-    while not enough(here):
+    while tell_and_keep(here, verbose) and not enough(here):
         step, shift = system.solve(-here.residual, -here.total)
         there = Visited.at(problem, term, here.coef + step, here.intercept + shift)
         if there.gap >= here.gap:
