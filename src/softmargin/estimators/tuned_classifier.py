@@ -324,8 +324,9 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         except ImportError as error:
             raise ImportError("TunedClassifier.results_ needs pandas: pip install pandas") from error
         rows = [r["params"] | {self.criterion_: r["score"], "std_error": r["error"]} for r in self._records]
-        if any(record["judged"] != "exact" for record in self._records):
-            rows = [row | {"judged": r["judged"]} for row, r in zip(rows, self._records, strict=True)]
+        judged = [record.get("judged", "exact") for record in self._records]  # older files do not say
+        if set(judged) != {"exact"}:
+            rows = [row | {"judged": how} for row, how in zip(rows, judged, strict=True)]
         table = pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=object) for name in rows[0]})
         numbers = dict.fromkeys(
             (self._named("C"), self.criterion_, "std_error"), float
