@@ -130,6 +130,8 @@ def check_simultaneous_certificate(model: Any, data: Data) -> bool:
     own = model.get_params(deep=False)
     if loss is None or len(solutions) != 1 or own.get("n_components") is not None:
         return False
+    if own.get("penalty") is not None or own.get("l1_ratio", 0.0):
+        return False  # the second route knows the sum of squares only
     if max(data.dense.shape) > LARGEST or data.level in ("extreme", "invalid"):
         return False
     found = feature_rows(model, own, data)
