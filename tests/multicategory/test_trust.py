@@ -114,6 +114,12 @@ def test_every_route_chooses_the_same_of_many_intercepts(method, classes, seed, 
         np.testing.assert_allclose(other, scores, atol=1e-5)
 
 
+def test_wide_rows_of_large_numbers_are_certified():
+    rng = np.random.default_rng(0)
+    data = 5e3 * rng.lognormal(size=(40, 900))
+    assert checked(CompositeLeastSquaresClassifier(), data, np.arange(40) % 3).converged
+
+
 @pytest.mark.filterwarnings("ignore:The number of unique classes is greater")
 @pytest.mark.parametrize("kernel", [None, "rbf"])
 def test_two_hundred_classes(kernel):

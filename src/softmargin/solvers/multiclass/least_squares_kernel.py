@@ -119,12 +119,13 @@ class _Blocks:
         A[np.diag_indices_from(A)] += self.lam
         right = self.columns(self.own * self.d) + (self.common * self.d)[:, None]
         factor = shifted_cholesky(A)
-        q = factor(right)
-        b = np.zeros(self.k)
-        if free:
-            p = factor(0.5 * self.d)
-            b = self.d @ q / (self.d @ p)
-            q -= np.outer(p, b)
+        q, b = np.zeros_like(right), np.zeros(self.k)
+        p = factor(0.5 * self.d) if free else self.d
+        for _ in range(_REFINEMENTS):  # rows in the ten thousands leave the first solution few digits
+            q += factor(right - 0.5 * (self.K @ q + np.outer(self.d, b)) - self.lam * q)
+            if free:
+                shift = self.d @ q / (self.d @ p)
+                b, q = b + shift, q - np.outer(p, shift)
         return q, b
 
     def solve(self, free: bool) -> tuple[Array, Array]:
