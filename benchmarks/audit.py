@@ -5,8 +5,8 @@ At most 300 rows of each set (two sets with several classes, two of text) get wr
 fifths, to the next class) and *feature* (rates that rise along a random direction of the features). cleanlab scores
 out-of-fold probabilities of logistic regression, boosted trees and 15 neighbours by self-confidence, normalised margin
 and both after adjustment; the best of these twelve in each kind of noise counts, which nobody could know beforehand.
-``audit_labels("auto")`` has one panel for everything. Its constants were settled on other sets: breast_w, credit_a,
-ionosphere, movie_reviews, phoneme, pima_diabetes, segment, spambase, trec_qc, vehicle, waveform_40.
+``audit_labels("auto")`` has one panel for everything. Its constants were settled on other sets: breast_w, bupa_liver,
+credit_a, haberman, ionosphere, movie_reviews, phoneme, pima_diabetes, segment, spambase, trec_qc, vehicle, waveform_40.
 
 Precision and recall are those of ``suspects(fdr=0.1)`` and ``find_label_issues``, for the judge with which cleanlab's
 precision is best. The interval of the number of errors is at 90%. The noise matrix is compared with the shares of
