@@ -141,6 +141,21 @@ seconds = time.perf_counter() - start
 from sklearn.metrics import log_loss
 extra = {"seconds": seconds, "risk": log_loss(y[:200_000], model.predict_proba(X[:200_000]))}
 """
+_PASSES = """
+from softmargin import MarginClassifier, chunks
+from softmargin.expansions import LocalChunks
+laps, results = [], LocalChunks._results
+
+def timed(self, task):
+    began = time.perf_counter()
+    yield from results(self, task)
+    laps.append(time.perf_counter() - began)
+
+LocalChunks._results = timed
+X, y = chunks.from_parquet(path, target="y")
+model = MarginClassifier().fit(X, y)
+extra = {"first": laps[0], "later": sum(laps[1:]) / len(laps[1:]), "passes": len(laps) - 1}
+"""
 _FRAME = """
 import json, os, resource, sys, time, warnings
 warnings.simplefilter("ignore")
@@ -189,6 +204,24 @@ def parquet(quick: bool) -> str:
             one = run(body, path=path, n=n)
             rows.append([name, one["seconds"], one["seconds"] / read, one["peak"], f"{one['objective']:.8g}"])
     return markdown_table(["what", "seconds", "times one read", "memory (GB)", "objective"], rows)
+
+
+@table
+def capacity(quick: bool) -> str:
+    """What a logistic fit costs by rows and columns, and what that makes of 10^9 rows on 100 such workers"""
+    sizes = [(10_000, 20), (40_000, 20)] if quick else [(1_000_000, 20), (1_000_000, 50), (4_000_000, 50)]
+    rows: list[list[Any]] = []
+    for n, p in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            one = run(_PASSES, path=write_parquet(Path(folder), n, p))
+        rows.append([f"{n} x {p}", one["first"], one["later"], one["passes"], one["seconds"], one["peak"]])
+    scale = 1e9 / 100 / n  # rows of a worker; adding up one vector of p sums per chunk is counted in the passes
+    total = scale * (one["first"] + one["passes"] * one["later"])
+    rows.append(
+        [f"10^9 x {p}, 100 workers (model)", scale * one["first"], scale * one["later"], one["passes"], total, ""]
+    )
+    head = ["rows x columns", "first pass (s)", "each later pass (s)", "later passes", "fit (s)", "memory (GB)"]
+    return markdown_table(head, rows)
 
 
 @table
