@@ -238,8 +238,9 @@ def solve_hinge(
 ) -> Solution:
     """Fit ``sum_i w_i loss(F_i, y_i) + 1/2 sum_j |f_j|^2`` with a multicategory hinge loss; starts are not used."""
     ascent = _Ascent(problem)
-    if _suits_multipliers(ascent, tol):
-        found = _by_multipliers(ascent, problem.intercept, tol, min(max_iter, _MOST_STEPS))
+    suited, most = _suits_multipliers(ascent, tol), min(max_iter, _MOST_STEPS)
+    if suited and ascent.pass_work >= _WORTH_NEWTON:
+        found = _by_multipliers(ascent, problem.intercept, tol, most)
         if found.converged:
             return found
         ascent.shift = ascent.first_shift
@@ -264,7 +265,10 @@ def solve_hinge(
         if relative <= tol and (used * pass_work >= _FREE_WORK or move <= _SMALLEST_MOVE):
             break
         if used >= patience and not relative <= tol:
-            return _interior(ascent, problem.intercept, tol, max_iter)
+            found = _interior(ascent, problem.intercept, tol, max_iter)
+            if found.converged or not suited:
+                return found
+            return min(found, _by_multipliers(ascent, problem.intercept, tol, most), key=lambda one: one.gap)
         if used >= budget:
             break
         if ascent.free:
@@ -297,8 +301,7 @@ def _suits_multipliers(ascent: _Ascent, tol: float) -> bool:
     if ascent.loss.method not in ("weston_watkins", "crammer_singer") or not isinstance(ascent.design.Z, np.ndarray):
         return False
     m = ascent.design.shape[1]
-    enough = ascent.pass_work >= _WORTH_NEWTON and tol >= _FINEST
-    return enough and ascent.design.K is None and ascent.k * (m + 1) <= _MOST_COEFFICIENTS
+    return tol >= _FINEST and ascent.design.K is None and ascent.k * (m + 1) <= _MOST_COEFFICIENTS
 
 
 def _by_multipliers(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Solution:
