@@ -82,7 +82,8 @@ class _Rounds:
         gained = value - self.value > ROUNDING * abs(value) or self.violation < 0.5 * self.least
         self.idle = 0 if gained else self.idle + 1
         self.least = self.violation if gained else self.least
-        return self.violation <= self.tol or self.at.status != "ok" or self.idle >= _IDLE
+        spent = self.n_iter - before >= self.max_iter  # a net that did not come to an end: nor will the next
+        return self.violation <= self.tol or self.at.status != "ok" or self.idle >= _IDLE or spent
 
     def undo(self) -> None:
         self.at = self.last
