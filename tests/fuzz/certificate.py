@@ -179,8 +179,8 @@ def _kernel_coefficients(model: Any, j: int, Z: np.ndarray, rows: np.ndarray) ->
 
 
 def tells_value(solution: Any) -> bool:
-    """Whether the certificate bounds how much better a point can be: a gap always does, a slope where it is small."""
-    return "gap" in solution.certificate or solution.gap <= _STEEP
+    """Whether the certificate bounds how much better a point can be: a gap does, a slope if small or enough."""
+    return "gap" in solution.certificate or solution.converged or solution.gap <= _STEEP
 
 
 def _check_one(problem: BinaryProblem, beta: np.ndarray, b: float, solution: Any, single: bool) -> None:
