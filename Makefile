@@ -22,6 +22,7 @@ $(STAMP): $(VENV)/.tools $(SOURCES)
 	touch $@
 
 $(BENCH_STAMP): $(STAMP)
+	$(PY) -m pip install --quiet "setuptools>=70.1" wheel  # peers without wheels are built in this environment
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m pip install --quiet --no-build-isolation --editable ".[bench]"
 	-$(PY) -m pip install --quiet --no-deps "adelie>=1.1"  # pins numpy < 2 for no reason that shows; absent is fine
 	touch $@
