@@ -36,6 +36,9 @@ from softmargin.expansions import (
 __all__ = ["from_arrays", "from_dask", "from_parquet"]
 
 _CHUNK_BYTES = 1 << 25
+_PATIENCE = (
+    3  # decodings of plain numbers before they are kept: writing costs two to four, a smooth ridge fit takes three
+)
 _COPIES = 4  # of a chunk that are in memory while it is worked on: decoded, as numbers, scaled, and a cached one
 
 
@@ -71,17 +74,20 @@ def from_parquet(
         rules keeps of them between passes.
     cache_limit, cache_directory : int or None, str or None
         Decoded chunks are kept in a temporary directory up to this many bytes (half of the free disk by default), so
-        that passes after the first read numbers instead of decoding; 0 keeps none.
+        that later passes read numbers instead of decoding; 0 keeps none. Plain numbers are kept by the fourth pass,
+        as writing them costs as much as decoding them a few times; all else by the first.
     n_jobs : int or None
         Threads that decode and compute; all processors by default.
     """
     n_threads = usable_cores() if n_jobs is None or n_jobs < 1 else n_jobs
-    plan = ParquetPlan.of(path, target, features, weight, rows_per_chunk or 1)
+    plan = ParquetPlan.of(path, target, features, weight)
     rows = rows_per_chunk or _rows_per_chunk(len(plan.names), np.dtype(plan.dtype).itemsize, memory_limit, n_threads)
     plan = plan.with_rows(rows)
-    source = LocalChunks(plan.pieces, cache=_cache(cache_limit, cache_directory), n_threads=n_threads)
+    patience = _PATIENCE if plan.is_quick else 0
+    cache = _cache(cache_limit, cache_directory)
+    source = LocalChunks(plan.pieces, cache=cache, n_threads=n_threads, patience=patience)
     X = ChunkedRows(source, len(plan.names), plan.dtype, plan.names)
-    X.memory_limit = memory_limit
+    X.memory_limit, X.ahead = memory_limit, plan
     return X, ChunkedLabels(X, plan.labels)
 
 

@@ -113,3 +113,107 @@ def test_a_memory_limit_makes_chunks_small(tmp_path):
     X, y = chunks.from_parquet(tmp_path / "t.parquet", target="late", memory_limit=1 << 16, n_jobs=1)
     MarginClassifier().fit(X, y)
     assert X.source.n_chunks > 10
+
+
+def in_files(folder, *frames, **options):
+    for number, frame in enumerate(frames):
+        frame.to_parquet(folder / f"{number}.parquet", **options)
+    return folder
+
+
+@pytest.mark.parametrize("order", ["age", "late"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sorted_rows_are_fitted_like_any_others(tmp_path, order, weighted):
+    """A fit starts from the first rows of some row groups; sorted by class, they show one class only."""
+    frame = table().sort_values(order)
+    in_files(tmp_path, frame[:1500], frame[1500:], row_group_size=400)
+    weight = "times" if weighted else None
+    features = ["age", "visits", "town", "member"]
+    X, y = chunks.from_parquet(tmp_path, target="late", features=features, weight=weight, rows_per_chunk=300)
+    model = MarginClassifier(tol=1e-9).fit(X, y)
+    whole = MarginClassifier(tol=1e-9).fit(numbers(frame), frame.late, frame.times if weighted else None)
+    assert model.solution_.converged
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-4)
+    assert X.shape == (len(frame), 6)
+    np.testing.assert_allclose(
+        y.weights, (frame.times if weighted else frame.late).groupby(frame.late).agg("sum" if weighted else "count")
+    )
+
+
+def test_a_file_without_rows_and_a_file_of_one_class_are_parts_like_others(tmp_path):
+    frame = table()
+    no, yes = (frame[frame.late == label] for label in ("no", "yes"))
+    in_files(tmp_path, no, frame[:0], yes)
+    model = MarginClassifier(tol=1e-9).fit(*chunks.from_parquet(tmp_path, target="late", weight="times"))
+    both = pd.concat([no, yes])
+    whole = MarginClassifier(tol=1e-9).fit(numbers(both), both.late, both.times)
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-4)
+    with pytest.raises(ValueError, match="no rows"):
+        MarginClassifier().fit(*chunks.from_parquet(tmp_path / "1.parquet", target="late"))
+
+
+def test_numbers_are_single_precision_where_every_file_says_so(tmp_path):
+    frame = table()[["age", "visits", "late"]]
+    single = frame.astype({"age": "float32", "visits": "float32"})
+    for rest, dtype in ((single, np.float32), (frame, np.float64), (frame.astype({"age": "float32"}), np.float64)):
+        X, y = chunks.from_parquet(in_files(tmp_path, single, rest), target="late")
+        assert X.dtype == dtype
+        assert MarginClassifier().fit(X, y).coef_.dtype == dtype
+
+
+def test_labels_of_other_types_are_the_same_labels(tmp_path):
+    frame = table().drop(columns="times")
+    late = (frame.late == "yes").astype(int)
+    parts = [frame.assign(late=late.astype(kind))[at::3] for at, kind in enumerate(("int8", "int64", "uint16"))]
+    parts.append(frame.assign(late=300)[:50])
+    X, y = chunks.from_parquet(in_files(tmp_path, *parts), target="late")
+    assert MarginClassifier().fit(X, y).classes_.tolist() == [0, 1, 300]
+    in_files(tmp_path, *parts, frame[:50])
+    with pytest.raises(ValueError, match="no order together"):
+        chunks.from_parquet(tmp_path, target="late")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("age", np.nan, "column 'age' holds a number that is NaN"),
+        ("age", np.inf, "column 'age' holds a number that is NaN, infinite"),
+        ("times", -1.0, "a weight is negative"),
+        ("times", np.nan, "a weight is negative, missing"),
+    ],
+)
+def test_numbers_that_cannot_be_used_name_their_file(tmp_path, column, value, words):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    frame = table().astype({"times": float})
+    in_files(tmp_path, frame)
+    frame.loc[1700, column] = value
+    columns = {name: frame[name].to_numpy() for name in frame}  # numbers stay what they are, NaN is no null
+    pq.write_table(pa.table(columns), tmp_path / "1.parquet")
+    with pytest.raises(ValueError, match=rf"1\.parquet.*{words}"):
+        MarginClassifier().fit(*chunks.from_parquet(tmp_path, target="late", weight="times", rows_per_chunk=500))
+
+
+@pytest.mark.parametrize("compression", ["snappy", "zstd", None])
+def test_when_chunks_are_kept_changes_nothing(tmp_path, compression):
+    frame = table()[["age", "visits", "late"]]
+    in_files(tmp_path, frame, compression=compression)
+    fits = []
+    for limit in (0, 20_000, None):
+        X, y = chunks.from_parquet(tmp_path, target="late", rows_per_chunk=250, cache_limit=limit)
+        fits += [MarginClassifier(C=C).fit(X, y) for C in (1.0, 0.01, 1.0)]
+        MarginClassifier(loss="hinge", tol=1e-4).fit(X, y)
+        assert X.source.decodes == (limit is not None)
+        fits.append(MarginClassifier(l1_ratio=1.0).fit(X, y))
+    for one, other in zip(fits[:4] * 2, fits[4:], strict=True):
+        np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-6)
+
+
+def test_a_damaged_page_names_its_file(tmp_path):
+    in_files(tmp_path, table(), table(), row_group_size=500)
+    damaged = bytearray((tmp_path / "1.parquet").read_bytes())
+    damaged[len(damaged) // 3 : len(damaged) // 3 + 4000] = bytes(4000)
+    (tmp_path / "1.parquet").write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"1\.parquet"):
+        MarginClassifier().fit(*chunks.from_parquet(tmp_path, target="late"))

@@ -18,19 +18,18 @@ from sklearn.metrics import log_loss
 import softmargin
 from softmargin import chunks
 from softmargin.cli._read import BadInput
-from softmargin.expansions import part_of
+from softmargin.expansions import FileFacts, part_of
 
 __all__ = ["fit_parts", "is_large"]
 
 _LARGE = 1 << 31  # bytes of numbers beyond which a table is not read whole
-_KINDS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")
 
 
 def is_large(files: list[Path]) -> bool:
     """Whether these are Parquet files with more numbers than should be in memory at once."""
     if not all(file.suffix.lower() == ".parquet" for file in files):
         return False
-    return sum(about.num_rows * about.num_columns * 8 for about in map(_about, files)) > _LARGE
+    return sum(sum(about.groups) * len(about.kinds) * 8 for about in map(_about, files)) > _LARGE
 
 
 def fit_parts(options: Any, files: list[Path], say: Callable[[str], None]) -> tuple[Any, Any, np.ndarray, Any]:
@@ -76,18 +75,18 @@ def _name(model: Any) -> str:
 
 
 def _features(options: Any, files: list[Path], say: Callable[[str], None]) -> list[str]:
-    first = _about(files[0])
-    schema = first.schema.to_arrow_schema()
+    all_files = list(map(_about, files))
+    known = list(all_files[0].kinds)
     for word, column in (("--target", options.target), ("--weight", options.weight), ("--id", options.id)):
-        if column is not None and column not in schema.names:
-            raise BadInput(f"{word} {column!r} is no column; the columns are {', '.join(schema.names)}.")
+        if column is not None and column not in known:
+            raise BadInput(f"{word} {column!r} is no column; the columns are {', '.join(known)}.")
     apart = {options.target, options.weight, options.id, *options.drop}
     numbers: list[str] = []
     left: list[str] = []
-    for place, field in enumerate(schema):
-        if field.name not in apart:
-            whole = str(field.type).startswith(_KINDS) and not any(_has_gaps(_about(file), place) for file in files)
-            (numbers if whole else left).append(field.name)
+    for name in all_files[0].names:
+        if name not in apart:
+            whole = all(about.is_number(name) and name not in about.gappy for about in all_files if name in about.kinds)
+            (numbers if whole else left).append(name)
     if left:
         say(f"left out, as they are not numbers without gaps: {', '.join(left)}")
     if not numbers:
@@ -97,18 +96,11 @@ def _features(options: Any, files: list[Path], say: Callable[[str], None]) -> li
     return numbers
 
 
-def _has_gaps(about: Any, place: int) -> bool:
-    facts = [about.row_group(group).column(place).statistics for group in range(about.num_row_groups)]
-    return any(one is None or not one.has_null_count or one.null_count > 0 for one in facts)
-
-
-def _about(file: Path) -> Any:
-    import pyarrow.parquet as pq
-
+def _about(file: Path) -> FileFacts:
     try:
-        return pq.read_metadata(file)
-    except Exception as error:  # pyarrow raises its own kinds
-        raise BadInput(f"{file} cannot be read ({str(error).splitlines()[0][:200]}).") from error
+        return FileFacts.of(str(file))
+    except ValueError as error:
+        raise BadInput(str(error).splitlines()[0][:200]) from error
 
 
 def _frame(X: Any, y: Any) -> tuple[Any, np.ndarray]:

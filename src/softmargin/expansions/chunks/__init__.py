@@ -7,6 +7,7 @@ from softmargin.expansions.chunks.dask import DaskChunks, by_partition, is_dask,
 from softmargin.expansions.chunks.first_look import FirstLook
 from softmargin.expansions.chunks.local import LocalChunks, usable_cores
 from softmargin.expansions.chunks.parquet import ParquetPlan
+from softmargin.expansions.chunks.parquet_facts import FileFacts
 from softmargin.expansions.chunks.parts import part_of
 from softmargin.expansions.chunks.passes import ChunkedFeatures, ChunkedLandmarks
 from softmargin.expansions.chunks.rows import ChunkedLabels, ChunkedRows
@@ -23,6 +24,7 @@ __all__ = [
     "ClassSigns",
     "CodedChunks",
     "DaskChunks",
+    "FileFacts",
     "FirstLook",
     "FoldWeights",
     "LocalChunks",

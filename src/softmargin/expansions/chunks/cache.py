@@ -1,6 +1,6 @@
-"""Decoded chunks on disk: written by the first pass, memory-mapped by all others.
+"""Decoded chunks on disk: written by one pass, memory-mapped by those after it.
 
-Decoding a compressed file costs several times what reading the numbers costs, and a fit reads them a few times. Each
+Decoding a compressed file costs several times what reading the numbers costs, and a fit may read them often. Each
 chunk is a handful of ``.npy`` files in a temporary directory, mapped while a task works on it and let go afterwards, so
 memory holds the chunks at work and the operating system decides what else stays. Chunks beyond ``limit`` bytes are not
 kept and decoded again by every pass.

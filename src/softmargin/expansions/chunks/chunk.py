@@ -66,6 +66,11 @@ class Source(Protocol):
         """How many chunks, where it is known."""
         ...
 
+    @property
+    def decodes(self) -> bool:
+        """Whether a pass decodes chunks, which costs several times what reading their numbers would."""
+        ...
+
     def collect(self, task: Callable[[Chunk], Any]) -> list[Any]:
         """``[task(chunk) for chunk in chunks]``."""
         ...

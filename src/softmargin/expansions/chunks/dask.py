@@ -32,6 +32,8 @@ def is_dask(value: Any) -> bool:
 class DaskChunks:
     """Partitions of rows with the same partitions of labels and weights."""
 
+    decodes = False  # partitions are kept by their workers
+
     def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
         dask = _module("dask")
         columns = [_partitions(part) for part in (X, y, weight) if part is not None]

@@ -3,6 +3,9 @@
 The sample is stratified within each chunk: every class of a chunk gives its share of the rows, but a few at least, and
 each row drawn says how many rows it stands for. A fit of the sample is the fit of all rows up to ``sqrt(p / m)``, which
 is where passes over all rows begin; landmarks and kernel widths are drawn from it too.
+
+Where a source knows its rows and classes beforehand (:class:`Census`) and can show a few rows without a pass, fits
+begin there, and no look is made unless something asks for a sample of every part of the rows.
 """
 
 from __future__ import annotations
@@ -18,11 +21,12 @@ from scipy import sparse
 from softmargin.expansions.chunks.chunk import Chunk, check_finite
 from softmargin.expansions.protocol import Array
 
-__all__ = ["FirstLook", "Look", "Sample"]
+__all__ = ["Census", "FirstLook", "Look", "Sample", "sample_rows", "stratified"]
 
 _ROWS, _BYTES = 1 << 16, 1 << 27  # of a sample
 _PER_CHUNK = 2000  # rows of a chunk where nobody knows how many chunks there are
 _FEW = 20  # rows of a class in a chunk that are drawn in any case
+_GLIMPSE_ROWS, _GLIMPSE_SHARE = 1 << 17, 1 / 16  # at most, and of all rows: its fit then takes a small part of a pass
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,18 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What one chunk, or all of them, look like: classes with their weights and row counts, and the sample."""
+class Census:
+    """How many rows there are, how chunks write each class, and the weight of its rows."""
 
     n_rows: int
     values: NDArray[Any]
     weights: Array
+
+
+@dataclass(frozen=True)
+class Look(Census):
+    """What one chunk, or all of them, look like: their census, and the sample."""
+
     sample: Sample | None
 
     @classmethod
@@ -53,12 +63,7 @@ class Look:
         weights = np.bincount(place, weights=np.concatenate([look.weights for look in seen])).astype(float)
         starts = np.cumsum([0, *(look.n_rows for look in seen)])
         samples = [look.sample for look in seen if look.sample is not None]
-        parts = [one.chunk for one in samples]
-        chunk = Chunk(
-            _stacked([part.X for part in parts]),
-            None if parts[0].y is None else np.concatenate([part.labels for part in parts]),
-            None if parts[0].weight is None else np.concatenate([part.weights for part in parts]),
-        )
+        chunk = _joined([one.chunk for one in samples])
         rows = np.concatenate([one.rows + start for one, start in zip(samples, starts, strict=False)])
         return cls(int(starts[-1]), values, weights, Sample(chunk, rows, np.concatenate([s.times for s in samples])))
 
@@ -90,7 +95,7 @@ class FirstLook:
         return Look(n, values, weights, Sample(chunk.take(rows), rows, times))
 
     def _drawn(self, codes: NDArray[np.intp], random: np.random.Generator) -> tuple[NDArray[np.int64], Array]:
-        wanted = min(_ROWS, max(_BYTES // (8 * max(self.n_columns, 1)), 1000))
+        wanted = min(_ROWS, _most_rows(self.n_columns))
         wanted = _PER_CHUNK if self.n_chunks is None else -(-wanted // self.n_chunks)
         share = min(1.0, wanted / len(codes))
         rows, times = [], []
@@ -101,6 +106,34 @@ class FirstLook:
             times.append(np.full(count, len(here) / max(count, 1)))
         order = np.argsort(np.concatenate(rows))
         return np.concatenate(rows)[order].astype(np.int64), np.concatenate(times)[order]
+
+
+def sample_rows(n_rows: int, n_columns: int) -> int:
+    """How many rows a glimpse of ``n_rows`` should show."""
+    return min(max(int(_GLIMPSE_SHARE * n_rows), _ROWS), _GLIMPSE_ROWS, _most_rows(n_columns))
+
+
+def stratified(chunks: Sequence[Chunk], weights: Array) -> Sample | None:
+    """Chunks of class codes as a sample in which every class has its weight; None where one of them is not met."""
+    chunk = _joined(chunks)
+    codes = np.asarray(chunk.labels)
+    here = np.bincount(codes, weights=chunk.weights, minlength=len(weights))
+    if np.any((here == 0) & (weights > 0)):
+        return None
+    rows = np.concatenate([part.first + np.arange(len(part)) for part in chunks])
+    return Sample(chunk, rows, np.divide(weights, here, out=np.zeros(len(weights)), where=here > 0)[codes])
+
+
+def _most_rows(n_columns: int) -> int:
+    return max(_BYTES // (8 * max(n_columns, 1)), 1000)
+
+
+def _joined(parts: Sequence[Chunk]) -> Chunk:
+    return Chunk(
+        _stacked([part.X for part in parts]),
+        None if parts[0].y is None else np.concatenate([part.labels for part in parts]),
+        None if parts[0].weight is None else np.concatenate([part.weights for part in parts]),
+    )
 
 
 def _stacked(parts: list[Any]) -> Any:

@@ -3,12 +3,15 @@
 The main thread hands out pieces and adds up results; a thread decodes a piece, keeps it in the cache, and runs the task
 on it. At most two pieces per thread are under way, which bounds memory and reads ahead of the computation. Adding up
 in the order of the rows makes every sum the same in every run.
+
+Whether chunks should be kept depends on how often they will be asked for, which nobody knows. So a source says how many
+times a chunk may be decoded before it is kept: none where decoding is dear, a few where it costs less than writing.
 """
 
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial, reduce
@@ -34,10 +37,17 @@ class LocalChunks:
         *,
         cache: ChunkCache | None = None,
         n_threads: int | None = None,
+        patience: int = 0,
     ) -> None:
         self._pieces, self._cache = pieces, cache
+        self._patience, self._seen = patience, Counter[int]()
         self.n_chunks = n_chunks
         self._n_threads = usable_cores() if n_threads is None else n_threads
+
+    @property
+    def decodes(self) -> bool:
+        """Whether a chunk will have to be decoded again."""
+        return self._cache is None or self.n_chunks is None or self.n_chunks - 1 not in self._cache
 
     def collect(self, task: Callable[[Chunk], Any]) -> list[Any]:
         """``[task(chunk) for chunk in chunks]``, in the order of the rows."""
@@ -86,8 +96,9 @@ class LocalChunks:
 
     def _decoded(self, number: int, decode: Callable[[], Chunk]) -> Chunk:
         chunk = decode()
-        if self._cache is not None:
+        if self._cache is not None and self._seen[number] >= self._patience:
             self._cache.put(number, chunk)
+        self._seen[number] += 1
         return chunk
 
 

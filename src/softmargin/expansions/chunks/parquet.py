@@ -2,11 +2,15 @@
 
 Numbers and booleans stay as they are; a missing number becomes the median of a sample of its column beside a column
 that says so; a column of words or categories becomes an indicator of each frequent level, the rare ones together, a
-missing one being a level of its own. What must be known for that (levels, medians, classes) is learnt by a first pass
-over the columns concerned; a table of complete numbers needs its labels alone.
+missing one being a level of its own. What must be known for that (levels, medians, classes) is learnt from the files'
+footers and a pass over the columns concerned (:mod:`softmargin.expansions.chunks.parquet_facts`).
 
-Files may order their columns differently and store them in other types; a column that is missing in one of them, or
-holds what cannot be read as the others do, is an error that names the file.
+Row groups can be read by themselves, so a few of them, evenly spaced, are a sample to start a fit from
+(:meth:`ParquetPlan.glimpse`): the first pass over all rows is then already one of the fit.
+
+Files may order their columns differently and store them in other types; numbers are single precision where they are in
+every file. A column that is missing in one of them, or holds what cannot be read as the others do, is an error that
+names the file.
 """
 
 from __future__ import annotations
@@ -15,18 +19,29 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.expansions.chunks.chunk import Chunk
+from softmargin.expansions.chunks.first_look import Census, Sample, sample_rows, stratified
+from softmargin.expansions.chunks.parquet_facts import (
+    FileFacts,
+    Survey,
+    batches,
+    numbers,
+    parquet_files,
+    plain,
+    sound_weights,
+    words,
+)
 
 __all__ = ["ParquetPlan"]
 
 _MOST_LEVELS = 40  # of a category; rarer ones are one level together
-_MEDIAN_VALUES = 4096  # of a batch that take part in a median
+_GLIMPSES = 8  # row groups of a glimpse; each is read whole, so a hundred of them would be a pass
+_LIGHT = frozenset(("UNCOMPRESSED", "SNAPPY", "LZ4", "LZ4_RAW"))  # compressions that cost about as much as a copy
 
 
 @dataclass(frozen=True)
@@ -42,12 +57,15 @@ class NumberColumn:
 
     def write(self, values: Any, out: NDArray[np.floating[Any]]) -> None:
         """The features of a batch, into the columns ``out``."""
-        numbers = _numbers(values)
+        out[:, 0] = numbers(values)
         if self.fill is not None:
-            gone = np.isnan(numbers)
-            out[:, 1] = gone
-            numbers = np.where(gone, self.fill, numbers)
-        out[:, 0] = numbers
+            out[:, 1] = np.isnan(out[:, 0])
+            out[out[:, 1] > 0, 0] = self.fill
+        if not np.isfinite(np.sum(out[:, 0], dtype=np.float64)) and not np.all(np.isfinite(out[:, 0])):
+            raise ValueError(
+                f"column {self.name!r} holds a number that is NaN, infinite or too large; "
+                "write it as null, which is filled, or remove its row."
+            )
 
 
 @dataclass(frozen=True)
@@ -58,6 +76,12 @@ class LevelColumn:
     levels: tuple[str, ...]
     rest: bool
 
+    @classmethod
+    def of(cls, name: str, counts: Counter[str]) -> LevelColumn:
+        """The most frequent levels."""
+        kept = sorted(counts, key=lambda level: (-counts[level], level))[:_MOST_LEVELS]
+        return cls(name, tuple(sorted(kept)), len(kept) < len(counts))
+
     @property
     def names(self) -> list[str]:
         return [f"{self.name}={level}" for level in self.levels] + ([f"{self.name}=other"] if self.rest else [])
@@ -65,7 +89,7 @@ class LevelColumn:
     def write(self, values: Any, out: NDArray[np.floating[Any]]) -> None:
         """The indicators of a batch, into the columns ``out``; a level never seen has none, or that of the rare."""
         out[:] = 0
-        place = _places(_words(values), self.levels)
+        place = _places(words(values), self.levels)
         known = place >= 0
         out[np.flatnonzero(known), place[known]] = 1
         if self.rest:
@@ -76,34 +100,38 @@ class LevelColumn:
 class ParquetPlan:
     """How the files of a data set become chunks of numbers and codes of classes."""
 
-    files: tuple[str, ...]
+    files: tuple[FileFacts, ...]
     columns: tuple[NumberColumn | LevelColumn, ...]
     target: str | None
     weight: str | None
     classes: tuple[Any, ...]
-    rows_per_chunk: int
+    class_weights: tuple[float, ...]
     dtype: str
+    rows_per_chunk: int = 1 << 16
 
     @classmethod
-    def of(
-        cls, path: Any, target: str | None, features: Sequence[str] | None, weight: str | None, rows_per_chunk: int
-    ) -> ParquetPlan:
+    def of(cls, path: Any, target: str | None, features: Sequence[str] | None, weight: str | None) -> ParquetPlan:
         """Read what must be known before a row can be decoded."""
-        files = _files(path)
-        schema = _schema(files[0])
-        names = [name for name in schema.names if name not in (target, weight)] if features is None else list(features)
-        for name in [*names, *(extra for extra in (target, weight) if extra is not None)]:
-            if name not in schema.names:
-                raise ValueError(f"{files[0]} has no column {name!r}; it has {', '.join(schema.names)}.")
+        files = tuple(map(FileFacts.of, parquet_files(path)))
+        first, apart = files[0], [name for name in (target, weight) if name is not None]
+        names = [name for name in first.names if name not in apart] if features is None else list(features)
+        for one in files:
+            one.require([*names, *apart], first)
         if not names:
-            raise ValueError(f"{files[0]} has no column beside the target and the weight; name features=.")
-        words = [name for name in names if not _is_number(schema.field(name).type)]
-        gappy = [name for name in names if name not in words and _has_nulls(files, name)]
-        seen = _survey(files, words, gappy, target)
-        columns = tuple(seen.column(name, words, gappy) for name in names)
-        single = all(str(schema.field(name).type) in ("float", "halffloat") for name in names)
+            raise ValueError(f"{first.file} has no column beside the target and the weight; name features=.")
+        wordy = [name for name in names if not first.is_number(name)]
+        gappy = [name for name in names if name not in wordy and any(name in one.gappy for one in files)]
+        seen = Survey.of([one.file for one in files], wordy, gappy, target, weight)
+        columns: list[NumberColumn | LevelColumn] = []
+        for name in names:
+            if name in wordy:
+                columns.append(LevelColumn.of(name, seen.levels[name]))
+            else:
+                columns.append(NumberColumn(name, seen.median(name) if name in gappy else None))
+        single = all(one.is_single(name) for one in files for name in names)
+        weights = tuple(float(seen.labels[label]) for label in seen.classes)
         dtype = "float32" if single else "float64"
-        return cls(files, columns, target, weight, seen.classes(), rows_per_chunk, dtype)
+        return cls(files, tuple(columns), target, weight, seen.classes, weights, dtype)
 
     @property
     def names(self) -> list[str]:
@@ -115,20 +143,60 @@ class ParquetPlan:
         """The classes, in the order of their codes; None without a target."""
         return None if self.target is None else np.array(self.classes)
 
+    @property
+    def n_rows(self) -> int:
+        """Of all files."""
+        return sum(sum(one.groups) for one in self.files)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether decoding is little more than copying: numbers without gaps, behind a light compression or none."""
+        plain = all(isinstance(column, NumberColumn) and column.fill is None for column in self.columns)
+        return plain and all(one.codecs <= _LIGHT for one in self.files)
+
+    @property
+    def census(self) -> Census | None:
+        """Rows and classes, where the files have told both."""
+        if self.target is None or not self.n_rows:
+            return None
+        return Census(self.n_rows, np.arange(len(self.classes)), np.array(self.class_weights))
+
     def with_rows(self, rows_per_chunk: int) -> ParquetPlan:
         """The same plan with chunks of another size."""
         return replace(self, rows_per_chunk=rows_per_chunk)
 
     def pieces(self, start: int = 0) -> Iterator[Callable[[], Chunk]]:
         """A function for each chunk that decodes it, from chunk ``start`` on."""
-        wanted = [column.name for column in self.columns]
-        wanted += [name for name in (self.target, self.weight) if name is not None]
         number = first = 0
-        for file in self.files:
-            for batch in _batches(file, wanted, self.rows_per_chunk):
+        for one in self.files:
+            for batch in batches(one.file, self._wanted, self.rows_per_chunk):
                 if number >= start:
-                    yield partial(self._decode, file, batch, first)
+                    yield partial(self._decode, one.file, batch, first)
                 number, first = number + 1, first + batch.num_rows
+
+    def glimpse(self) -> Sample | None:
+        """The first rows of some row groups, every class standing for its weight; None where one was not met."""
+        places, first = [], 0
+        for one in self.files:
+            for group, n_rows in enumerate(one.groups):
+                if n_rows:
+                    places.append((one.file, group, first))
+                first += n_rows
+        if not places or self.target is None:
+            return None
+        count = min(_GLIMPSES, len(places))
+        chosen = [places[at] for at in np.linspace(0, len(places) - 1, count).round().astype(int)]
+        wanted = -(-sample_rows(first, len(self.names)) // count)
+        chunks = []
+        for file, group, start in chosen:
+            batch = next(batches(file, self._wanted, wanted, group))
+            chunks.append(self._decode(file, batch, start))
+        return stratified(chunks, np.array(self.class_weights))
+
+    @property
+    def _wanted(self) -> list[str]:
+        names = [column.name for column in self.columns]
+        return names + [name for name in (self.target, self.weight) if name is not None]
 
     def _decode(self, file: str, batch: Any, first: int) -> Chunk:
         try:
@@ -139,159 +207,16 @@ class ParquetPlan:
                 column.write(batch.column(column.name), X[:, at : at + width])
                 at += width
             y = None if self.target is None else self._codes(batch.column(self.target))
-            weight = None if self.weight is None else _numbers(batch.column(self.weight))
+            weight = None if self.weight is None else sound_weights(batch.column(self.weight))
         except Exception as error:
             raise ValueError(f"{file}, rows from {first} on: {error}") from error
         return Chunk(X, y, weight, first)
 
     def _codes(self, labels: Any) -> NDArray[np.int32]:
-        codes = _places(_plain(labels), self.classes)
+        codes = _places(plain(labels), self.classes)
         if np.any(codes < 0):
             raise ValueError(f"the target {self.target!r} has a missing value; remove those rows or give them a label.")
         return codes.astype(np.int32)
-
-
-class _Survey:
-    """Counts of levels, values for medians and counts of classes, over all files."""
-
-    def __init__(self) -> None:
-        self.levels: dict[str, Counter[Any]] = {}
-        self.values: dict[str, list[NDArray[np.float64]]] = {}
-        self.labels: Counter[Any] = Counter()
-
-    def column(self, name: str, words: Sequence[str], gappy: Sequence[str]) -> NumberColumn | LevelColumn:
-        if name in words:
-            counts = self.levels[name]
-            kept = sorted(counts, key=lambda level: (-counts[level], level))[:_MOST_LEVELS]
-            return LevelColumn(name, tuple(sorted(kept)), len(kept) < len(counts))
-        if name not in gappy:
-            return NumberColumn(name)
-        values = np.concatenate(self.values[name])
-        return NumberColumn(name, float(np.median(values)) if len(values) else 0.0)
-
-    def classes(self) -> tuple[Any, ...]:
-        return tuple(sorted(label for label in self.labels if label is not None))
-
-
-def _survey(files: Sequence[str], words: Sequence[str], gappy: Sequence[str], target: str | None) -> _Survey:
-    seen = _Survey()
-    seen.levels = {name: Counter() for name in words}
-    seen.values = {name: [] for name in gappy}
-    wanted = [*words, *gappy, *([] if target is None else [target])]
-    for file in files if wanted else ():
-        for batch in _batches(file, wanted, 1 << 17):
-            for name in words:
-                seen.levels[name].update(_counted(_words(batch.column(name))))
-            for name in gappy:
-                numbers = _numbers(batch.column(name))
-                numbers = numbers[~np.isnan(numbers)]
-                seen.values[name].append(numbers[:: max(1, len(numbers) // _MEDIAN_VALUES)])
-            if target is not None:
-                seen.labels.update(_counted(_plain(batch.column(target))))
-    return seen
-
-
-def _files(path: Any) -> tuple[str, ...]:
-    """The files of a path, a folder, a glob or a list of them, in the order of their names."""
-    import glob
-
-    several = [path] if isinstance(path, (str, Path)) else list(path)
-    found: list[str] = []
-    for one in several:
-        here = Path(one)
-        if here.is_dir():
-            found += sorted(str(file) for file in here.rglob("*.parquet"))
-        elif here.exists():
-            found.append(str(here))
-        else:
-            found += sorted(glob.glob(str(one), recursive=True))
-    if not found:
-        raise FileNotFoundError(f"No Parquet file at {path!r}; give a file, a folder, a glob or a list of them.")
-    return tuple(found)
-
-
-def _about(file: str) -> Any:
-    """What a file says of itself: columns, row groups, statistics."""
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_metadata(file)
-    except Exception as error:
-        raise ValueError(f"{file} cannot be read as Parquet: {error}") from error
-
-
-def _schema(file: str) -> Any:
-    return _about(file).schema.to_arrow_schema()
-
-
-def _batches(file: str, columns: list[str], rows: int) -> Iterator[Any]:
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20) as source:
-            missing = [name for name in columns if name not in source.schema_arrow.names]
-            if missing:
-                raise ValueError(f"it has no column {', '.join(map(repr, missing))}")
-            yield from source.iter_batches(batch_size=rows, columns=columns)
-    except GeneratorExit:
-        raise
-    except Exception as error:
-        raise ValueError(f"{file}: {error}") from error
-
-
-def _has_nulls(files: Sequence[str], name: str) -> bool:
-    """Whether a column may have missing values, by what the files say of themselves; NaN counts as missing too."""
-    for file in files:
-        about = _about(file)
-        names = about.schema.to_arrow_schema().names
-        if name not in names:
-            raise ValueError(f"{file} has no column {name!r}, which {files[0]} has; every file needs the same columns.")
-        place = names.index(name)
-        for group in range(about.num_row_groups):
-            facts = about.row_group(group).column(place).statistics
-            if facts is None or not facts.has_null_count or facts.null_count > 0:
-                return True
-    return False
-
-
-def _is_number(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
-
-
-def _numbers(values: Any) -> NDArray[Any]:
-    """An Arrow column as numbers, missing ones as NaN."""
-    import pyarrow as pa
-    import pyarrow.types as types
-
-    if not types.is_floating(values.type):
-        values = values.cast(pa.float64())
-    return np.asarray(values.to_numpy(zero_copy_only=False))
-
-
-def _words(values: Any) -> Any:
-    """An Arrow column as an array of strings, missing ones as the word "missing"."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as types
-
-    if types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    return pc.fill_null(values.cast(pa.string()), "missing")
-
-
-def _plain(values: Any) -> Any:
-    import pyarrow.types as types
-
-    return values.dictionary_decode() if types.is_dictionary(values.type) else values
-
-
-def _counted(values: Any) -> dict[Any, int]:
-    import pyarrow.compute as pc
-
-    counts = pc.value_counts(values)
-    return dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))
 
 
 def _places(values: Any, known: Sequence[Any]) -> NDArray[np.int64]:
@@ -299,5 +224,6 @@ def _places(values: Any, known: Sequence[Any]) -> NDArray[np.int64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    places = pc.index_in(values, value_set=pa.array(list(known)).cast(values.type))
+    among = pa.array(list(known))
+    places = pc.index_in(values.cast(among.type), value_set=among)  # files may store labels in other types
     return np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False)).astype(np.int64)

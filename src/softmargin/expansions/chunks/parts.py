@@ -8,7 +8,6 @@ fit of a part of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +43,11 @@ class PartOfChunks:
         """As many as the whole has; some may be empty."""
         return self.source.n_chunks
 
+    @property
+    def decodes(self) -> bool:
+        """Whether a pass over the whole decodes files."""
+        return self.source.decodes
+
     def collect(self, task: Callable[[Chunk], Any]) -> list[Any]:
         """``[task(chunk) for chunk in chunks]``."""
         return self.source.collect(Selected(self.folds, task))
@@ -62,7 +66,5 @@ def part_of(
 ) -> tuple[ChunkedRows, ChunkedLabels]:
     """The rows of one fold (``held``) or all others, with their labels."""
     folds = FoldWeights(n_folds=n_folds, fold=fold, held=held, seed=seed)
-    rows = copy(X)
-    rows.source, rows._look = PartOfChunks(X.source, folds), None
-    rows.unfinished = {}
+    rows = X.restricted(PartOfChunks(X.source, folds))
     return rows, ChunkedLabels(rows, y.coded)

@@ -105,6 +105,11 @@ class ChunkedFeatures:
     def dtype(self) -> np.dtype[Any]:
         return self.data.dtype
 
+    @property
+    def decodes(self) -> bool:
+        """Whether a pass costs much more than the products it makes."""
+        return self.data.source.decodes
+
     def sweep(self, coef: Array, term: Term, vectors: Sequence[Any] = ()) -> Totals:
         totals: Totals = self.data.source.total(Pass(self.features, coef, term, tuple(vectors)))
         return totals
@@ -116,7 +121,7 @@ class ChunkedFeatures:
 
     def sample(self, vectors: Sequence[Any] = ()) -> Sampled:
         """Some rows in memory, with the same rows of every vector and how many rows each stands for."""
-        sample = self.data.sample
+        sample = self.data.glimpse
         parts = [None if vector is None else vector.of(sample.chunk) for vector in vectors]
         return Sampled(self.features(sample.chunk), parts, sample.times)
 

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.expansions.chunks.chunk import Chunk, Source
-from softmargin.expansions.chunks.first_look import FirstLook, Look, Sample
+from softmargin.expansions.chunks.first_look import Census, FirstLook, Look, Sample
 
 __all__ = ["ChunkedLabels", "ChunkedRows"]
+
+
+class Ahead(Protocol):
+    """What a source can tell before any pass."""
+
+    @property
+    def census(self) -> Census | None:
+        """Rows and classes."""
+        ...
+
+    def glimpse(self) -> Sample | None:
+        """A few rows of some places, None where they do not show every class."""
+        ...
 
 
 class ChunkedRows:
@@ -26,19 +40,27 @@ class ChunkedRows:
         self.dtype = np.dtype(dtype)
         self.feature_names = None if names is None else np.asarray(names, dtype=object)
         self._n_columns = n_columns
+        self.ahead: Ahead | None = None
         self._look: Look | None = None
+        self._glimpse: Sample | None = None
         self.unfinished: dict[str, tuple[NDArray[np.floating[Any]], float]] = {}  # where interrupted fits were
         self.memory_limit: int | None = None  # bytes that a fit may keep of these rows between passes
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n_rows, n_columns)."""
-        return self.look.n_rows, self._n_columns
+        return self.census.n_rows, self._n_columns
 
     @property
     def n_columns(self) -> int:
         """The number of columns, which takes no pass to know."""
         return self._n_columns
+
+    @property
+    def census(self) -> Census:
+        """Rows and classes, without a pass where the source can tell."""
+        known = None if self._look is not None or self.ahead is None else self.ahead.census
+        return self.look if known is None else known
 
     @property
     def look(self) -> Look:
@@ -50,10 +72,24 @@ class ChunkedRows:
 
     @property
     def sample(self) -> Sample:
-        """Some rows in memory."""
+        """Some rows of every chunk, in memory."""
         sample = self.look.sample
         assert sample is not None
         return sample
+
+    @property
+    def glimpse(self) -> Sample:
+        """Some rows in memory that are good enough to start a fit from, without a pass where the source can."""
+        if self._look is None and self._glimpse is None and self.ahead is not None:
+            self._glimpse = self.ahead.glimpse()
+        return self.sample if self._look is not None or self._glimpse is None else self._glimpse
+
+    def restricted(self, source: Source) -> ChunkedRows:
+        """The rows of a source that shows a part of these, of which nothing is known yet."""
+        rows = copy(self)
+        rows.source, rows.ahead, rows._look, rows._glimpse = source, None, None, None
+        rows.unfinished = {}
+        return rows
 
     def collect(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         """``function(X)`` of each chunk, put together in the order of the rows."""
@@ -61,7 +97,7 @@ class ChunkedRows:
         return np.concatenate([part for part in parts if part is not None])
 
     def __repr__(self) -> str:
-        n = "?" if self._look is None else self._look.n_rows
+        n = "?" if self._look is None and self.ahead is None else self.shape[0]
         return f"ChunkedRows({n} rows, {self._n_columns} columns, {self.dtype})"
 
 
@@ -90,8 +126,8 @@ class ChunkedLabels:
     @property
     def values(self) -> NDArray[Any]:
         """How chunks write each class that has a row of positive weight."""
-        look = self.rows.look
-        return look.values[look.weights > 0]
+        census = self.rows.census
+        return census.values[census.weights > 0]
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -101,7 +137,7 @@ class ChunkedLabels:
     @property
     def weights(self) -> NDArray[np.floating[Any]]:
         """The total weight of the rows of each class."""
-        weights = self.rows.look.weights
+        weights = self.rows.census.weights
         return weights[weights > 0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

@@ -1,8 +1,8 @@
 """A smooth ridge problem for many costs ``C`` in shared passes.
 
 Each cost starts from its solution on the sample and takes Newton steps with the Hessian of the sample, which is off by
-``sqrt(p / rows drawn)`` and contracts as fast. What a step needs of all rows is a gradient; those of all costs come
-from one pass, in which the rows are read once and the products are matrix times matrix.
+``sqrt(p / rows drawn)``, contracts as fast, and learns from step to step. What a step needs of all rows is a gradient;
+those of all costs come from one pass, in which the rows are read once and the products are matrix times matrix.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from softmargin.losses import Loss
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import relative_gap
-from softmargin.solvers.linalg import Bordered
 from softmargin.solvers.passes.engines import sample_problem
-from softmargin.solvers.passes.sample_newton import sample_system
+from softmargin.solvers.passes.sample_newton import SecantSystem, sample_system
 from softmargin.solvers.solve import solve
 
 __all__ = ["solve_costs"]
@@ -53,9 +52,10 @@ class _One:
     cost: float
     coef: Array
     intercept: float
-    system: Bordered
+    system: SecantSystem
     objective: float = np.inf
     gap: float = np.inf
+    gradient: Array | None = None  # of the point, with the intercept's
     step: tuple[Array, float] | None = None
     length: float = 1.0
 
@@ -64,6 +64,12 @@ class _One:
         if self.step is None:
             return self.coef, self.intercept
         return self.coef + self.length * self.step[0], self.intercept + self.length * self.step[1]
+
+    def learn(self, gradient: Array) -> None:
+        """Tell the system how the gradient changed along the step just taken."""
+        if self.gradient is not None and self.step is not None:
+            self.system.learn(self.length * np.append(*self.step), gradient - self.gradient)
+        self.gradient = gradient
 
 
 def solve_costs(problem: Problem, costs: Array, tol: float) -> list[Solution]:
@@ -100,6 +106,7 @@ def _visit(problem: Problem, active: list[_One]) -> None:
         residual = ridge * beta + one.cost * gradient[:, k]
         pull = one.cost * float(total[k]) if problem.fit_intercept else 0.0
         left = float(residual @ residual) / (2 * ridge) + abs(pull) * (1 + abs(b))
+        one.learn(np.append(residual, pull))
         one.coef, one.intercept, one.objective, one.length = beta, b, objective, 1.0
         one.gap = relative_gap(left, objective, penalty)
         one.step = one.system.solve(-residual, -pull)

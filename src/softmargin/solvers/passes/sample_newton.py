@@ -4,6 +4,9 @@ A sample of ``m`` rows, each standing for many, has the Hessian of all rows up t
 leaves about that share of the error: with fifty columns and 65536 rows three per cent, so the gap, which is quadratic
 in the error, falls a thousandfold. Adding up a Hessian costs ``p`` times what a gradient costs. Where the gap falls
 too slowly for that, Newton's method with all rows goes on.
+
+Two passes also tell how the gradient of all rows changed along the step between them. :class:`SecantSystem` corrects
+the system of the sample by what it saw (the BFGS formula), so that each step contracts more than the one before.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from softmargin.problem import Problem, RowTerm
 from softmargin.solvers.linalg import Bordered, shifted_cholesky
 from softmargin.solvers.passes.newton import Visited, tell_and_keep
 
-__all__ = ["GradientTerm", "minimise_with_sample", "sample_system"]
+__all__ = ["GradientTerm", "SecantSystem", "minimise_with_sample", "sample_system"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -34,14 +37,39 @@ class GradientTerm(RowTerm):
         return super().__call__(*arguments)._replace(curvature=None)
 
 
-def sample_system(few: Problem, coef: Array, intercept: float) -> Bordered:
+class SecantSystem:
+    """A Newton system of the sample that learns from steps and the changes of the gradient along them."""
+
+    def __init__(self, system: Bordered) -> None:
+        self.system = system
+        self.pairs: list[tuple[Array, Array]] = []
+
+    def learn(self, step: Array, change: Array) -> None:
+        """Take the change of the gradient (coefficients, then the intercept) along a step into account."""
+        if float(step @ change) > 0:
+            self.pairs.append((step, change))
+
+    def solve(self, r: Array, total: float) -> tuple[Array, float]:
+        """The step for a gradient of ``-r`` and ``-total``, by the two loops of BFGS."""
+        q = np.append(r, total)
+        shares = []
+        for step, change in reversed(self.pairs):
+            shares.append(float(step @ q) / float(step @ change))
+            q -= shares[-1] * change
+        found = self.system(q)
+        for (step, change), share in zip(self.pairs, reversed(shares), strict=True):
+            found += (share - float(change @ found) / float(step @ change)) * step
+        return found[:-1], float(found[-1])
+
+
+def sample_system(few: Problem, coef: Array, intercept: float) -> SecantSystem:
     """The Newton system of the problem on the sample."""
     curvature = few.weights * few.loss.evaluate(few.margins(coef, intercept))[2]
     hessian, border = few.expansion.moments(curvature)
     hessian = np.array(hessian, dtype=float, order="F")
     hessian[np.diag_indices_from(hessian)] += few.penalty.ridge
     edge = np.asarray(border, dtype=float) if few.fit_intercept else None
-    return Bordered(shifted_cholesky(hessian), edge, float(curvature.sum()))
+    return SecantSystem(Bordered(shifted_cholesky(hessian), edge, float(curvature.sum())))
 
 
 def minimise_with_sample(
@@ -59,6 +87,7 @@ def minimise_with_sample(
     while tell_and_keep(here, verbose) and not enough(here):
         step, shift = system.solve(-here.residual, -here.total)
         there = Visited.at(problem, term, here.coef + step, here.intercept + shift)
+        system.learn(np.append(step, shift), _gradient(there) - _gradient(here))
         if there.gap >= here.gap:
             break
         slow, here = there.gap > _SLOW * here.gap, there
@@ -66,3 +95,7 @@ def minimise_with_sample(
         if slow:
             break
     return here, history
+
+
+def _gradient(here: Visited) -> Array:
+    return np.append(here.residual, here.total)
