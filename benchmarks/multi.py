@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -20,10 +23,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from benchmarks._harness import Contest, contest, markdown_table, peer, table
+from benchmarks._harness import Absent, Contest, contest, markdown_table, peer, table
+from benchmarks._real import several
 from softmargin import CompositeLeastSquaresClassifier, MulticategorySVC
 from softmargin.datasets import DataNotFound, load
 from softmargin.losses.multiclass import multicategory_hinge
+from softmargin.tuning import _composite
 
 _SETS = ("optdigits", "pendigits", "segment", "vehicle", "letter", "usps", "leukemia_golub")
 
@@ -230,3 +235,65 @@ def accuracy(quick: bool) -> str:
             )
     note = "Probabilities are floored at 1 / (2 n) for the log loss, all methods alike. Seconds include tuning.\n\n"
     return note + markdown_table(["data", "training rows", "method", "accuracy", "log loss", "seconds"], rows)
+
+
+_CHOICES = {
+    "set on": ("vehicle", "segment", "glass", "dermatology", "ecoli", "optdigits", "letter", "yeast", "krkopt", "car"),
+    "checked on": ("mfeat_factors", "usps", "nursery", "movement_libras", "soybean", "dna", "connect_4", "hpc"),
+}
+_MOST_TRAINING = 600
+
+
+@contextmanager
+def _whole_grid() -> Iterator[None]:
+    """Every mix and cost judged, with all rows."""
+    kept = _composite._SAMPLE, _composite._FEW
+    _composite._SAMPLE, _composite._FEW = (10**9, 10**9), 10**9
+    try:
+        yield
+    finally:
+        _composite._SAMPLE, _composite._FEW = kept
+
+
+def _brier(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    known = np.isin(y, model.classes_)
+    wrong = model.predict_proba(X[known]) - (y[known, None] == model.classes_)
+    return float(np.square(wrong).sum(axis=1).mean())
+
+
+@table
+def automatic_choice(quick: bool) -> str:
+    """Composite least squares with mix and C "auto": a few looks against the whole grid of 150"""
+    rows: list[list[Any]] = []
+    for kernel in (None, "rbf"):
+        for role, names in _CHOICES.items():
+            for name in names[:1] if quick else names:
+                try:
+                    X, y = several(name, 200 if quick else 3000)
+                except Absent as reason:
+                    rows.append([name, role, str(reason), "", "", "", "", "", ""])
+                    continue
+                X = X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=float)
+                n = min(_MOST_TRAINING, len(y) * 2 // 3)
+                rows.append([f"{name} {n} x {X.shape[1]}", role, kernel or "linear", *_compared(kernel, X, y, n)])
+    head = ["data", "role", "kernel", "mix", "mix of the whole grid", "criterion above it", "held-out Brier"]
+    return markdown_table([*head, "of the whole grid", "one fit (s)", "fits"], rows)
+
+
+def _compared(kernel: Any, X: np.ndarray, y: np.ndarray, n: int) -> list[Any]:
+    model = CompositeLeastSquaresClassifier("auto", C="auto", kernel=kernel)
+    seconds = min(_busy(lambda: model.fit(X[:n], y[:n])) for _ in range(3))
+    plain = CompositeLeastSquaresClassifier(kernel=kernel)
+    one = min(_busy(lambda: plain.fit(X[:n], y[:n])) for _ in range(5))
+    with _whole_grid():
+        whole = clone(model).fit(X[:n], y[:n])
+    row, column = list(whole.grid_.mixes).index(model.mix_), int(np.argmin(np.abs(whole.grid_.Cs - model.C_)))
+    above = float(whole.grid_.values[row, column] - np.nanmin(whole.grid_.values))
+    scores = [_brier(found, X[n:], y[n:]) for found in (model, whole)]
+    return [model.mix_, whole.mix_, above, *scores, one, seconds / one]
+
+
+def _busy(call: Any) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start

@@ -72,7 +72,8 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
     C_, mix_ : float
         The values used.
     grid_ : CompositeGrid
-        The criterion on the whole grid, if anything was "auto".
+        The criterion where it was looked at, if anything was "auto": at every ``C`` for ``mix = 1/2``, at promising
+        ones for other mixes (NaN elsewhere; more than 200 rows are then seen through a sample of 200 to 300).
     solution_ : Solution
         Coefficients on the same scale, objective, and the residual of the stationarity equations.
 
@@ -188,7 +189,7 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         mixes = _MIXES if mix == "auto" else np.array([mix], dtype=float)
         Cs = self.Cs if self.C == "auto" else [self.C]
         rows = CountedRows(data.codes, data.weight, data.counts, len(self.classes_))
-        self.grid_ = tune_composite(system.spectrum, rows, mixes, Cs, self.criterion, self.rescale)
+        self.grid_ = tune_composite(system, rows, mixes, Cs, self.criterion, self.rescale)
         return self.grid_.best
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:

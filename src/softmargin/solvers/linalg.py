@@ -36,6 +36,7 @@ _SUFFICIENT = 1e-4  # share of the decrease a slope promises that a step must br
 # Rows up to which one call of LAPACK makes a factor: half a second without a look at signals. Beyond, so many columns
 # are factorised at once, for a half more (``python -m benchmarks thresholds`` times both ways).
 _WHOLE, _BLOCK = 4000, 512
+_CORNER = 64  # of a matrix to be mirrored: what lies outside such corners is copied whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +96,15 @@ def shifted_cholesky(A: Array) -> Cholesky:
 
 def _mirrored(A: Array) -> Array:
     """A matrix whose upper triangle is filled, with the lower one made its mirror image, in its place."""
-    for rows in _blocks(len(A)):
+    for rows in _blocks(len(A), _CORNER):
         corner = np.triu(A[rows, rows])
         A[rows, rows] = corner + np.triu(corner, 1).T
         A[rows.stop :, rows] = A[rows, rows.stop :].T
     return A
 
 
-def _blocks(n: int) -> list[slice]:
-    return [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
+def _blocks(n: int, size: int = _BLOCK) -> list[slice]:
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
 def _factorised(F: Array) -> Array | None:

@@ -11,7 +11,8 @@ divided by ``J``: digits that an ill-conditioned system lost cannot hide.
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.multiclass.design import Design
 from softmargin.solvers.multiclass.least_squares_kernel import solve_kernel
-from softmargin.solvers.multiclass.least_squares_moments import ClassMoments, solve_moments
+from softmargin.solvers.multiclass.least_squares_moments import ClassMoments, leave_one_out, solve_moments
+from softmargin.solvers.multiclass.least_squares_rows import RowSpace
 from softmargin.solvers.multiclass.least_squares_spectrum import Spectrum
 
 __all__ = ["LeastSquaresSystem", "solve_least_squares"]
@@ -59,6 +61,28 @@ class LeastSquaresSystem:
             return Spectrum.of_kernel(design.K, problem.weights, problem.intercept)
         total = None if sparse.issparse(design.Z) else self.moments.total
         return Spectrum.of_features(design.Z, problem.weights, problem.intercept, total)
+
+    def left_out(self, rows: NDArray[np.intp], removed: Array) -> Callable[[float, float], Array]:
+        """Scores of some rows, each by a fit without it, as a function of mix and ``lam``.
+
+        Few features: by fits to all rows, from the class moments. Otherwise by fits to the given rows alone, of which
+        every class must have some. ``removed`` is the weight taken away from each of the rows of the problem.
+        """
+        problem, design, n = self.problem, self.design, len(rows)
+        weight, m = problem.weights, design.shape[1] + 1
+        if design.K is None and problem.n_classes * m * m * (m + n) <= n**3:
+            moments = self.moments
+            return lambda mix, lam: leave_one_out(moments, mix, lam, removed=removed, rows=rows).scores
+        Z = None if design.K is not None else design.Z[rows]
+        K = np.asarray(design.K[np.ix_(rows, rows)]) if design.K is not None else _inner_products(Z)
+        if problem.intercept == "penalized":
+            K = K + 1
+        if problem.intercept == "free":
+            mean = K @ (weight[rows] / weight[rows].sum())
+            K = K - mean - (mean - weight[rows] @ mean / weight[rows].sum())[:, None]
+        free = problem.intercept == "free"
+        space = RowSpace(K, problem.codes[rows], weight[rows], n_classes=problem.n_classes, free=free)
+        return partial(space.left_out, removed=removed[rows] / weight[rows])
 
     def solve(self, mix: float, C: float, tol: float) -> Solution:
         """The fit at one mix and one ``C``, certified."""
@@ -104,6 +128,10 @@ class LeastSquaresSystem:
             square, bound = square + float(b @ b), bound + float(edge @ edge)
         objective = float(cost[:, 0] @ loss.value(plain + b, problem.codes)) + 0.5 * square
         return b, objective, 0.5 * max(bound, 0.0)
+
+
+def _inner_products(Z: Any) -> Array:
+    return np.asarray((Z @ Z.T).toarray() if sparse.issparse(Z) else Z @ Z.T, dtype=np.float64)
 
 
 def solve_least_squares(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:

@@ -30,7 +30,7 @@ from scipy import linalg, sparse
 
 from softmargin.solvers.linalg import shifted_cholesky
 
-__all__ = ["ClassMoments", "LeaveOneOut", "leave_one_out", "solve_moments"]
+__all__ = ["ClassMoments", "LeaveOneOut", "leave_one_out", "solve_moments", "solve_rows"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -218,15 +218,22 @@ def _solve_coupled(moments: ClassMoments, mix: float, lam: float) -> Array:
 
 
 def leave_one_out(
-    moments: ClassMoments, mix: float, lam: float, *, removed: Array | None = None, n_rows: float | None = None
+    moments: ClassMoments,
+    mix: float,
+    lam: float,
+    *,
+    removed: Array | None = None,
+    n_rows: float | None = None,
+    rows: NDArray[np.intp] | None = None,
 ) -> LeaveOneOut:
     """Scores of every row by the fit without that row, on the h scale.
 
     ``removed`` is the weight taken from each row (all of it by default): a row that stands for several equal ones
     loses one of them. ``n_rows`` is then their total number. A row that is the only member of its class, at
-    ``mix = 1`` with a free intercept, has no fit without it: NaN.
+    ``mix = 1`` with a free intercept, has no fit without it: NaN. ``rows`` asks for some of the rows only.
     """
-    k, n = moments.k, len(moments.codes)
+    index = np.arange(len(moments.codes)) if rows is None else rows
+    k, n = moments.k, len(index)
     removed = moments.weight if removed is None else removed
     theta = _solve_half(moments, lam) if mix == 0.5 else _solve_coupled(moments, mix, lam)
     inverses = [_inverse(moments.matrix(0, mix, lam))] if mix == 0.5 else list(moments.inverses(mix, lam))
@@ -235,7 +242,8 @@ def leave_one_out(
     step = max(1, _CHUNK_ENTRIES // (k * max(min(k, moments.m), 1) + k * moments.m))
     rss = 0.0
     for first in range(0, n, step):
-        rows = slice(first, min(first + step, n))
+        part = slice(first, min(first + step, n))
+        rows = index[part]
         own = moments.codes[rows, None] == np.arange(k)
         share = np.where(own, mix, 1 - mix)
         weight, taken = moments.weight[rows, None] * share, removed[rows, None] * share
@@ -250,9 +258,9 @@ def leave_one_out(
         else:
             without, hat = _coupled_errors(phi, inverses, root, taken, error)
             df += float((weight * hat).sum())
-        out[rows] = target - without
+        out[part] = target - without
     if mix == 1 and moments.free:
-        out[moments.counts[moments.codes] <= removed * (1 + 1e-12)] = np.nan
+        out[moments.counts[moments.codes[index]] <= removed[index] * (1 + 1e-12)] = np.nan
     return LeaveOneOut(out, df, float(n) if n_rows is None else n_rows, lambda: rss)
 
 
@@ -261,22 +269,23 @@ def _coupled_errors(phi: Array, inverses: list[Array], root: Array, weight: Arra
     k, m = len(inverses), phi.shape[1]
     V = np.stack([phi @ inverse for inverse in inverses], axis=1)
     lever = np.einsum("ijm,im->ij", V, phi)
-    B = linalg.solve_triangular(root, V.reshape(-1, m).T, lower=True, check_finite=False).T.reshape(V.shape)
+    B = (V.reshape(-1, m) @ linalg.lapack.dtrtri(root, lower=1)[0].T).reshape(V.shape)
     hat = lever - np.einsum("ijm,ijm->ij", B, B)
     with np.errstate(divide="ignore", invalid="ignore"):
         if k <= m:
             A = np.matmul(B, B.transpose(0, 2, 1)) * weight[:, None, :]
             A[:, np.arange(k), np.arange(k)] += 1 - lever * weight
-            return _solve_rows(A, error), hat
+            return solve_rows(A, error), hat
         keep = 1 - lever * weight
         scaled = B.transpose(0, 2, 1) * (weight / keep)[:, None, :]
         inner = np.matmul(scaled, B)
         inner[:, np.arange(m), np.arange(m)] += 1
-        correction = _solve_rows(inner, np.matmul(scaled, error[:, :, None])[:, :, 0])
+        correction = solve_rows(inner, np.matmul(scaled, error[:, :, None])[:, :, 0])
         return (error - np.matmul(B, correction[:, :, None])[:, :, 0]) / keep, hat
 
 
-def _solve_rows(A: Array, b: Array) -> Array:
+def solve_rows(A: Array, b: Array) -> Array:
+    """The solutions of stacked systems, one for each row; NaN where there is none."""
     try:
         return np.linalg.solve(A, b[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:  # one singular row must not hide the others
