@@ -33,6 +33,7 @@ __all__ = [
     "feasible_start",
     "finish_box_qp",
     "midpoint",
+    "pair_steps",
     "solve_box_qp",
 ]
 
@@ -49,6 +50,7 @@ FREE_STEPS = 100  # bounds met on the way to the solution of those equations,
 FREE_WORK = 1e10  # fewer where their factors would take more multiplications than this
 FINEST = 1e-10  # the violation at which refinement ends
 FEW_ROUNDS = 20  # working sets that refinement may always take
+ROUGH = 1e-4  # the violation from which the equations of the free points do the rest
 SNAP = 1e-9
 SPOILT = 10  # times the violation reached: where multipliers of huge rows were put on bounds they only came near to
 _TINY = float(np.finfo(np.float64).tiny)
@@ -93,10 +95,19 @@ def solve_box_qp(
     if box.largest > BEYOND:
         max_iter = min(max_iter, PATIENCE)
     if polish:
-        _rounds_and_equations(rows, box, point, max(tol, 1e-4), max_iter)
+        _rounds_and_equations(rows, box, point, max(tol, ROUGH), max_iter)
     else:
         _rounds(rows, box, point, tol, max_iter)
     return finish_box_qp(rows, box, point, tol=tol, max_iter=max_iter, polish=polish)
+
+
+def pair_steps(
+    rows: GramRows | FeatureRows, box: BoxQP, *, start: Array | Iterate | None, tol: float, max_iter: int
+) -> tuple[Iterate, bool]:
+    """The point that at most so many working sets reach, and whether its violation is at most ``tol``."""
+    point = _start(rows, box, start)
+    _rounds(rows, box, point, tol, max_iter)
+    return point, _violation(box, point) <= tol
 
 
 def finish_box_qp(

@@ -59,6 +59,7 @@ OPEN = 0.5  # share of the rows left open from where sifting has nothing to offe
 GAP = 1e-6  # relative duality gap at which nothing is refined unless such a violation is asked for
 STIFF = 1e5  # squared length of a row times a bound: how far steps may have to go, in scores
 CRAWL = 3e4  # that times the rows: where pair steps on a Gram matrix become slower than an interior point
+COLD_ROWS = 600  # from where they are, without a start (hinge and balanced hinge in ``python -m benchmarks growth``)
 
 
 def solve_linear_hinge(
@@ -92,14 +93,20 @@ def solve_linear_hinge(
     return found, features.transpose(found.u)
 
 
-def is_stiff(features: Expansion, box: BoxQP) -> bool:
-    """Whether the bounds allow scores so large that an interior point (there must be one) beats pair steps."""
+def is_stiff(features: Expansion, box: BoxQP, cold: bool = True) -> bool:
+    """Whether an interior point (there must be one) beats pair steps: the bounds allow large scores.
+
+    A few hundred rows are so many that it beats those of a ``cold`` start, whatever the scores.
+    """
     n, p = features.shape
     lo, hi = box.lo, box.hi
     if p > min(n, COLUMNS) or not (np.all(lo < hi) and lo.sum() < 0 < hi.sum()):
         return False
+    few = n <= EXACT_ROWS and 2 * p <= n
+    if few and cold and n >= COLD_ROWS:
+        return True
     stiffness = float(features.squared_norms().sum()) / n * box.largest
-    return stiffness > (CRAWL / n if n <= EXACT_ROWS and 2 * p <= n else STIFF)
+    return stiffness > (CRAWL / n if few else STIFF)
 
 
 def _solve_stiff(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> tuple[BoxSolution, Array]:
@@ -112,7 +119,7 @@ def _solve_stiff(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> 
     if noise > accuracy:
         known = 0.5 * float(point.w @ point.w), _dual_value(features, box, point.u)
         return box_report(box, Iterate(u, scores - box.q, point.n_iter), tol, known), point.w
-    rows = GramRows.of(features.outer()) if n <= EXACT_ROWS else FeatureRows(features)
+    rows = GramRows.of(features.outer()) if n <= EXACT_ROWS and 2 * p > n else FeatureRows(features)
     found = finish_box_qp(rows, box, Iterate(u, None, point.n_iter), tol=tol, max_iter=max_iter)
     return found, features.transpose(found.u)
 

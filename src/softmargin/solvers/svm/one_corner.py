@@ -15,11 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin._progress import is_heard, report
-from softmargin.expansions import DenseFeatures, Expansion
+from softmargin.expansions import Expansion
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxQP, BoxSolution, Iterate, solve_box_qp
+from softmargin.solvers.svm.box_qp import (
+    EXACT_ROWS,
+    ROUGH,
+    BoxQP,
+    BoxSolution,
+    Iterate,
+    finish_box_qp,
+    pair_steps,
+    solve_box_qp,
+)
 from softmargin.solvers.svm.conditioning import Conditioned
 from softmargin.solvers.svm.factored_kernel import as_features, patience, solve_factored
 from softmargin.solvers.svm.kernel_rows import GramRows
@@ -66,7 +75,7 @@ class KinkedFamily:
         self.expansion, self.intercept, self.largest, self.max_iter = expansion, intercept, largest, max_iter
         self._conditioned = None if expansion.is_kernel else Conditioned.of(expansion, intercept, largest)
         self._rows: GramRows | None = None
-        self._factor: DenseFeatures | None = None  # of the kernel, once pair steps have crawled
+        self._factor: Expansion | None = None  # of the inner products, once pair steps have crawled
         self.tighten(tol)
         self._near = False
 
@@ -78,8 +87,6 @@ class KinkedFamily:
             if self._rows is None or self._rows.dtype != dtype:
                 self._rows = GramRows.of_kernel(self.expansion, dtype, whole=self.expansion.shape[0] <= EXACT_ROWS)
             return
-        if self._rows is None and self.expansion.shape[0] <= EXACT_ROWS:
-            self._rows = GramRows.of(self._conditioned.features.outer())
 
     def solve(self, box: BoxQP, start: Array | Iterate | None = None) -> tuple[BoxSolution, Array]:
         """The solution of one box QP and its coefficients in the expansion; kernels use a start's gradient as well."""
@@ -93,29 +100,39 @@ class KinkedFamily:
         return self._restored(found, w, factor)
 
     def _solve_kernel(self, box: BoxQP, start: Array | Iterate | None) -> BoxSolution:
-        """By pair steps; where they crawl, by an interior point, and so are the family's next ones."""
         assert self._rows is not None
-        n, K = self.expansion.shape[0], self._rows.whole
-        few = min(patience(n), self.max_iter) if K is not None and n <= EXACT_ROWS else self.max_iter
-        if self._factor is None:
-            found = solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=few)
-            if found.converged or few == self.max_iter:
-                return found
-            assert K is not None
-            self._factor, start = as_features(K), found.u
-        other = solve_factored(self._rows, self._factor, box, self.tol)
-        if other is not None and other.converged:
-            return other
-        return solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
+        if self._rows.whole is None or self.expansion.shape[0] > EXACT_ROWS:
+            return solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
+        return self._solve_few_rows(self._rows, box, start)
 
     def _solve_features(self, box: BoxQP, start: Array | None) -> tuple[BoxSolution, Array]:
         assert self._conditioned is not None
         features = self._conditioned.features
-        if self._rows is None or is_stiff(features, box):
+        if features.shape[0] > EXACT_ROWS or is_stiff(features, box, start is None):
             near = start is not None and self._near
             return solve_linear_hinge(features, box, start=start, tol=self.tol, max_iter=self.max_iter, near=near)
-        found = solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
+        if self._rows is None:
+            self._rows = GramRows.of(features.outer())
+        found = self._solve_few_rows(self._rows, box, start)
         return found, features.transpose(found.u)
+
+    def _solve_few_rows(self, rows: GramRows, box: BoxQP, start: Array | Iterate | None) -> BoxSolution:
+        """By pair steps; where they crawl, by an interior point, and so are the family's next ones."""
+        n = self.expansion.shape[0]
+        columns = n if self._conditioned is None else min(self.expansion.shape)
+        few = min(patience(n, columns), self.max_iter)
+        assert rows.whole is not None
+        if self._factor is None:
+            point, reached = pair_steps(rows, box, start=start, tol=max(self.tol, ROUGH), max_iter=few)
+            if reached:
+                return finish_box_qp(rows, box, point, tol=self.tol, max_iter=self.max_iter)
+            features = None if self._conditioned is None else self._conditioned.features
+            self._factor = features if features is not None and columns < n else as_features(rows.whole)
+            start = point.u
+        other = solve_factored(rows, self._factor, box, self.tol)
+        if other is not None and other.converged:
+            return other
+        return solve_box_qp(rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
 
     def _restored(self, found: BoxSolution, w: Array, factor: float) -> tuple[BoxSolution, Array]:
         """The same in the units of the features as they were given."""
