@@ -96,6 +96,34 @@ def test_linear_hinge_beats_or_equals_liblinear_with_its_penalised_intercept_und
     assert ours.solution_.objective <= cost.objective(theirs.coef_[0], float(theirs.intercept_[0])) + 1e-9
 
 
+@pytest.mark.parametrize("n", [3000, 20_000])
+def test_where_the_best_machine_is_constant_every_row_of_the_majority_lies_on_its_corner(n):
+    rng = np.random.default_rng(n)
+    X, y = rng.standard_normal((n, 6)), np.where(rng.random(n) < 0.1, 1.0, -1.0)
+    found = solve(problem(X, y), tol=1e-6)
+    assert found.converged
+    assert found.objective == pytest.approx(2 * np.count_nonzero(y > 0), rel=1e-6)
+    np.testing.assert_allclose(found.coef, 0, atol=1e-3)
+
+
+@pytest.mark.parametrize("rare", [False, True])
+@pytest.mark.parametrize("shape", [(4000, 8), (30_000, 12)])
+def test_multipliers_of_many_rows_prove_the_gap(shape, rare):
+    X, y = overlapping(*shape, noise=1.5)
+    if rare:  # a few long rows, as standardised rare categories make them
+        X = np.column_stack([X, np.where(np.arange(len(y)) % 997 == 0, 31.6, -0.03)])
+    one = problem(X, y)
+    found = solve(one, tol=1e-6)
+    u = np.asarray(found.dual)
+    assert np.all(u * y >= 0)
+    assert np.abs(u).max() <= 1
+    assert abs(u.sum()) <= 1e-9 * np.abs(u).sum()
+    lower = u @ y - 0.5 * np.sum((X.T @ u) ** 2)
+    primal = one.objective(found.coef, found.intercept)
+    assert lower <= primal <= lower * (1 + 1e-6)
+    assert primal == pytest.approx(found.objective, rel=1e-10)
+
+
 @pytest.mark.parametrize("shape", [(300, 40), (1500, 30), (1300, 2500)])
 def test_sparse_features_equal_dense_features(shape):
     X, y = overlapping(*shape)

@@ -58,27 +58,34 @@ def conjugate_gradients(
     It ends where the square of the residual is ``reduction`` times that at zero, measured by the inverse diagonal. None
     where a direction of negative curvature is met: the quadratic model has no minimum.
     """
-    expansion, mass = system.expansion, float(W.sum())
+    expansion, mass, p = system.expansion, float(W.sum()), system.size
     bordered = system.fit_intercept and mass > 0
-    diagonal = np.append(diagonal, mass if bordered else 1.0)
-    residual = np.append(-gradient[0], -gradient[1] if bordered else 0.0)
-    solution, rho = np.zeros_like(residual), 0.0
-    direction: Array = np.zeros_like(residual)
-    target = reduction * float(residual @ (residual / diagonal))
-    scores = np.zeros(len(W))
+    inverse, residual = np.empty(p + 1), np.empty(p + 1)
+    np.divide(1.0, diagonal, out=inverse[:p])
+    np.negative(gradient[0], out=residual[:p])
+    inverse[p], residual[p] = (1 / mass, -gradient[1]) if bordered else (1.0, 0.0)
+    solution, direction, image = np.zeros(p + 1), np.zeros(p + 1), np.empty(p + 1)
+    scaled, scores, rho = inverse * residual, np.zeros(len(W)), 0.0
+    target = reduction * float(residual @ scaled)
     for _ in range(_MOST_PRODUCTS):
-        scaled = residual / diagonal
         rho, before = float(residual @ scaled), rho
         if rho <= target:
             break
-        direction = scaled + (rho / before if before > 0 else 0.0) * direction
-        dscores, pulled, flow = expansion.bent(W, direction[:-1], float(direction[-1]))
-        image = np.append(pulled + system.ridge * direction[:-1], flow if bordered else 0.0)
+        direction *= rho / before if before > 0 else 0.0
+        direction += scaled
+        dscores, pulled, flow = expansion.bent(W, direction[:p], float(direction[p]))
+        np.multiply(direction, system.ridge, out=image)
+        image[:p] += pulled
+        image[p] = flow if bordered else 0.0
         curvature = float(direction @ image)
         if not curvature > 0:
             return None
         length = rho / curvature
-        solution += length * direction
-        scores += length * dscores
-        residual -= length * image
-    return Step(solution[:-1], float(solution[-1]), scores)
+        dscores *= length
+        scores += dscores
+        image *= length
+        residual -= image
+        np.multiply(inverse, residual, out=scaled)
+        np.multiply(direction, length, out=image)
+        solution += image
+    return Step(solution[:p], float(solution[p]), scores)

@@ -6,13 +6,12 @@ By shape.
 
 * Few rows (to the last digits), or some with more columns than rows: the box QP of the Gram matrix ``XX'``.
 * Many rows, few columns: most rows end far from their corner, where the cost is linear. A rounded problem
-  (``smoothed_start``) finds out which; their sum enters as one fixed linear term, and an interior point settles the
-  rows near the corner. The cost of a settled row is never above its true cost, so a solution that leaves every settled
-  row on its side is optimal for all rows; otherwise the rows on the wrong side join and it is solved again (sifting).
-  The set only grows, so this ends.
+  (``smoothed_start``) finds out which; their sum enters as one fixed linear term, and the method of multipliers settles
+  the rows near the corner, or an interior point where the last digits are wanted. The cost of a settled row is never
+  above its true cost, so a solution that leaves every settled row on its side is optimal for all rows; otherwise the
+  rows on the wrong side join and it is solved again (sifting). The set only grows, so this ends.
 * Many rows and columns: the box QP by working sets, with ``K = XX'`` never formed.
-* Sparse rows: dual coordinate descent (``dual_descent``) first, within the price of what follows, or where the start
-  settles too few rows.
+* Sparse rows: dual coordinate descent (``dual_descent``) first, within the price of what follows.
 * Stiff problems (large features or costs, where pair steps crawl): an interior point on all rows.
 
 All end in the box QP's own finish: multipliers put on their bounds, the free ones' equations solved, the interval of
@@ -39,14 +38,21 @@ from softmargin.solvers.svm.box_qp import (
     solve_box_qp,
 )
 from softmargin.solvers.svm.dual_descent import MOST_PASSES, dual_descent, is_cheap_to_finish, passes_worth
-from softmargin.solvers.svm.interior_point import interior_point
+from softmargin.solvers.svm.interior_point import InteriorPoint, interior_point
 from softmargin.solvers.svm.kernel_rows import FeatureRows, GramRows
-from softmargin.solvers.svm.smoothed_start import SmoothedStart, smoothed_start
+from softmargin.solvers.svm.smoothed_start import (
+    WINDOW,
+    Multipliers,
+    SmoothedStart,
+    multiplier_method,
+    smoothed_start,
+)
 
 __all__ = ["GRAM_ROWS", "is_stiff", "settle", "solve_linear_hinge"]
 
 Array = NDArray[np.floating[Any]]
 
+WIDEST = 2.0  # the first half-width: all rows have curvature at the zero score, so the first step sees them
 SAMPLE = 8  # the start is found on every eighth row
 ROWS_PER_COLUMN = 40  # rows a start or an interior point is worth sifting for
 # Up to so many rows XX' may be formed where columns are many; beyond so many columns p x p systems cost more than
@@ -55,8 +61,8 @@ GRAM_ROWS, COLUMNS = 6000, 2000
 FINE = 1e-5  # KKT violation from which multipliers are refined to their last digits
 FINISH = 10  # working sets that the finish of coordinate descent may take
 FINEST_DESCENT = 1e-7  # coordinate descent is not asked for more
-OPEN = 0.5  # share of the rows left open from where sifting has nothing to offer (the hinge row of w8a in ``real``)
 GAP = 1e-6  # relative duality gap at which nothing is refined unless such a violation is asked for
+AIM = 1e-3  # share of it that open rows are settled to: the last steps are quick, few rows are left in them
 STIFF = 1e5  # squared length of a row times a bound: how far steps may have to go, in scores
 CRAWL = 3e4  # that times the rows: where pair steps on a Gram matrix become slower than an interior point
 COLD_ROWS = 600  # from where they are, without a start (hinge and balanced hinge in ``python -m benchmarks growth``)
@@ -126,37 +132,36 @@ def _solve_stiff(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> 
 
 def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> tuple[BoxSolution, Array]:
     n, p = features.shape
-    w, b, residual, blur = _start(features, box, max(ROWS_PER_COLUMN * p, n // 30))
+    w, b, residual, blur = _start(features, box, max(ROWS_PER_COLUMN * p, n // SAMPLE))
     u = np.where(residual > 0, box.hi, box.lo)
-    open_rows = _widen(np.abs(residual) <= 3 * blur, residual, u, box)
-    if tol > FINE and features.is_sparse and np.count_nonzero(open_rows) > OPEN * n:
-        found, coef = dual_descent(features, box, start=None, tol=tol, max_passes=MOST_PASSES)
-        if found.converged or found.gap <= GAP:
-            return found, coef
-    n_iter = 0
+    open_rows = _widen(np.abs(residual) <= WINDOW * blur, residual, u, box)
+    n_iter, begun = 0, False
     while True:
         open_rows = _widen(open_rows, residual, u, box)
         settled = np.where(open_rows, 0.0, u)
         chosen = np.flatnonzero(open_rows)
         part = features if len(chosen) == n else features.take(chosen)
-        point = interior_point(
+        cost = _cost(w, residual, box)
+        gap = AIM * GAP * cost if tol > FINE and np.isfinite(cost) else 0.0
+        point = _open_rows(
             part,
             box.take(chosen, -float(settled.sum())),
+            SmoothedStart(w, b, residual[chosen], blur),
             w0=features.transpose(settled),
-            tol=min(tol, 1e-6) / 10,
-            guess=(w, b, blur),
+            u=u[chosen] if begun else None,
+            accuracy=(gap, min(tol, GAP) / 10),
         )
         n_iter += point.n_iter
-        w, b, u[chosen] = point.w, point.intercept, point.u
+        w, b, u[chosen], begun = point.w, point.intercept, point.u, True
         residual = box.q - features.apply(w) - b
         wrong = ~open_rows & np.where(u == box.hi, residual < 0, residual > 0) & (box.lo < box.hi)
-        if not wrong.any():
+        if not wrong.any() and gap <= GAP * _cost(w, residual, box):
             break
         open_rows |= wrong
-        blur = max(float(np.abs(residual[wrong]).max()), 1e-3 * blur)
+    u = feasible_start(u, box)
     known = 0.5 * float(w @ w), _dual_value(features, box, u)
     quick = box_report(box, Iterate(u, -residual - b, n_iter), tol, known, b)
-    if tol > FINE and quick.gap <= GAP:  # what the interior point found needs no refinement
+    if tol > FINE and quick.gap <= GAP:  # what was found needs no refinement
         return quick, w
     if tol > FINE and features.is_sparse:  # many equal rows at the corner: their multipliers are settled one by one
         found, w = dual_descent(features, box, start=None, tol=tol, max_passes=MOST_PASSES)
@@ -167,15 +172,37 @@ def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int
     return found, features.transpose(found.u)
 
 
+def _open_rows(
+    features: Expansion, box: BoxQP, start: SmoothedStart, *, w0: Array, u: Array | None, accuracy: tuple[float, float]
+) -> Multipliers | InteriorPoint:
+    """Multipliers to a duality gap by their own method; by an interior point for the last digits or where it is slow.
+
+    ``accuracy`` holds that gap (0 where more is wanted) and the complementarity that an interior point ends at.
+    """
+    gap, complementarity = accuracy
+    if gap > 0:
+        found = multiplier_method(features, box, start, w0=w0, u=u, gap=gap)
+        if found.gap <= gap:
+            return found
+    return interior_point(features, box, w0=w0, tol=complementarity, guess=(start.w, start.b, start.h))
+
+
+def _cost(w: Array, residual: Array, box: BoxQP) -> float:
+    """The primal objective."""
+    costs = np.zeros_like(residual)
+    np.multiply(np.where(residual > 0, box.hi, box.lo), residual, out=costs, where=residual != 0)
+    return 0.5 * float(w @ w) + float(costs.sum())
+
+
 def _dual_value(features: Expansion, box: BoxQP, u: Array) -> float:
     implied = features.transpose(u)
     return 0.5 * float(implied @ implied) - float(box.q @ u)
 
 
 def _start(features: Expansion, box: BoxQP, band: int) -> SmoothedStart:
-    """A solution rounded over a narrow band, from one of a sample of the rows with as much weight."""
+    """A solution rounded so that few rows are open, from one of a sample of the rows with as much weight."""
     n, p = features.shape
-    start: tuple[Array, float, float] = (np.zeros(p), 0.0, 1.0)
+    start: tuple[Array, float, float] = (np.zeros(p), 0.0, WIDEST)
     if n >= SAMPLE * ROWS_PER_COLUMN * p:
         rows = np.sort(np.random.default_rng(0).choice(n, n // SAMPLE, replace=False))
         try:
@@ -183,7 +210,7 @@ def _start(features: Expansion, box: BoxQP, band: int) -> SmoothedStart:
         except ValueError:  # the sample has rows of one class only
             pass
         else:
-            found = _start(features.take(rows), sample, len(rows) // 8)
+            found = _start(features.take(rows), sample, len(rows) // 3)
             start = (found.w, found.b, found.h)
     return smoothed_start(features, box, start=start, band=band)
 

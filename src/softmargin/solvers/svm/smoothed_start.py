@@ -1,9 +1,18 @@
-"""A primal start for kinked losses on linear features: Newton's method on ever less rounded corners.
+"""Kinked losses on linear features in the primal: Newton's method on rounded corners, and the method of multipliers.
 
-Rounding the corner of the cost ``max{v (q - f) : lo <= v <= hi}`` over a half-width ``h`` makes its slope
-``v = clip(lo + (hi - lo)(q - f + h) / 2h, lo, hi)``: only rows with ``|q - f| < h`` have curvature, so the Hessian is
-as cheap as the band is narrow. When a step moves no score by more than ``h / 2``, ``h`` is divided by three. The
-last ``h`` tells how far from their corner rows must lie to be taken as settled.
+Rounding the corner of the cost ``max{v (q - f) : lo <= v <= hi}`` around a guess ``c`` of its multipliers,
+``max{v r - (v - c)^2 / (2 s)}``, makes its slope ``v = clip(c + s r, lo, hi)``: only rows strictly inside the box have
+curvature ``s``, so the Hessian is as cheap as they are few. Along a line the slope of the objective is piecewise linear
+and rises, so its root, found by secants, is the exact step.
+
+*Start.* With ``c`` in the middle of the box and ``s = (hi - lo) / 2h`` rows with ``|r| < h`` have curvature (rows that
+are longer than most, with an ``h`` as much wider). When a step promises little beside what the rounding costs, ``h`` is
+divided by three, until few rows lie within ``3 h``: the others are taken as settled. Where rows do not leave the band
+as it narrows they lie on their corners, and that ends it too.
+
+*End.* From there the guess takes the place of the rounding: ``c <- v`` (proximal points of the dual; Rockafellar 1976).
+At the minimum of the rounded objective ``w = X'v + w0`` and ``sum v`` is what it must be, so ``v`` is a point of the
+dual and ``sum max{v r} - v r`` the duality gap; a few guesses bring it below any tolerance.
 """
 
 from __future__ import annotations
@@ -14,14 +23,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.expansions import Expansion
-from softmargin.solvers.linalg import Bordered, backtrack, shifted_cholesky
+from softmargin.solvers.linalg import Bordered, shifted_cholesky
 from softmargin.solvers.svm.box_qp import BoxQP
 
-__all__ = ["SmoothedStart", "smoothed_start"]
+__all__ = ["WINDOW", "Multipliers", "SmoothedStart", "multiplier_method", "smoothed_start"]
 
 Array = NDArray[np.floating[Any]]
 
-_SHORTEST = 1e-8  # length of a step taken where rounding hides every decrease
+_TINY = 1e-300  # features that are all zero have no size
+_NO_PIVOT = 1e-12  # beside the sum of the curvatures: rounding
+_FLAT = 0.1  # a line search ends where the slope is this fraction of its first value
+_ROUGH = 0.1  # share of the duality gap that a step may promise where the next rounding is due
+_MOST_TRIALS, _MOST_STEPS = 30, 60
+_STEEPER = 2.0  # what trusted multipliers are rounded less
+_STAY = 0.9  # share of the rows that stay in a band a third as wide where they lie on their corners
+WINDOW = 3  # half-widths beyond which a row counts as settled
 
 
 class SmoothedStart(NamedTuple):
@@ -36,69 +52,141 @@ class SmoothedStart(NamedTuple):
 def smoothed_start(
     features: Expansion, box: BoxQP, *, start: tuple[Array, float, float], band: int, max_iter: int = 40
 ) -> SmoothedStart:
-    """From weights, an intercept and a half-width to those of the half-width with at most ``band`` rows within it."""
+    """From weights, an intercept and a half-width to those of a half-width with at most ``band`` rows near it."""
     w, b, h = start
-    residual = box.q - features.apply(w) - b
-    cost = _Rounded(box, h)
+    point = _Point(features, box, np.zeros_like(w), (w, b))
+    point.round_corners(h)
+    held = len(box.q)
     for _ in range(max_iter):
-        dw, db = _newton_step(features, w, residual, cost)
-        change = features.apply(dw) + db
-        length = _search(cost, residual, change, w, dw)
-        w, b, residual = w + length * dw, b + length * db, residual - length * change
-        if length * np.abs(change).max() <= cost.h / 2:
-            if np.count_nonzero(np.abs(residual) < cost.h) <= band:
+        if point.advance() <= _ROUGH * point.gap():
+            before, held = held, int(np.count_nonzero(np.abs(point.residual) <= (WINDOW * h) * point.reach))
+            if held <= band or (held > _STAY * before and before < len(box.q)):
                 break
-            cost = _Rounded(box, cost.h / 3)
-    return SmoothedStart(w, b, residual, cost.h)
+            h /= 3
+            point.round_corners(h)
+    return SmoothedStart(point.w, point.b, point.residual, h)
 
 
-class _Rounded:
-    """The rounded cost ``max_v v r - (v - centre)^2 / (2 steep)``; an infinite bound is replaced by a steep wall."""
+class Multipliers(NamedTuple):
+    """Multipliers in the box, weights, intercept, steps, and the duality gap."""
 
-    def __init__(self, box: BoxQP, h: float) -> None:
-        lo, hi = box.lo, box.hi
-        self.intercept = box.intercept
+    u: Array
+    w: Array
+    intercept: float
+    n_iter: int
+    gap: float
+
+
+def multiplier_method(
+    features: Expansion, box: BoxQP, start: SmoothedStart, *, w0: Array, u: Array | None, gap: float
+) -> Multipliers:
+    """Minimise ``1/2 |w|^2 - w0'w + costs`` from a start, with multipliers if they are known, to a duality gap."""
+    point = _Point(features, box, w0, (start.w, start.b))
+    point.round_corners(start.h)
+    if u is not None:
+        point.trust_multipliers(u)
+    n_iter, found = 0, np.inf
+    while found > gap and n_iter < _MOST_STEPS:
+        point.advance()
+        n_iter, off, apart = n_iter + 1, point.infeasibility(), point.gap()
+        found = off + apart
+        if found > gap and off <= _ROUGH * apart:
+            point.trust_multipliers(point.v)
+    return Multipliers(point.v, point.w, point.b, n_iter, found)
+
+
+class _Point:
+    """Weights and intercept with residuals, multipliers and the rounded cost there."""
+
+    def __init__(self, features: Expansion, box: BoxQP, w0: Array, at: tuple[Array, float]) -> None:
+        self.features, self.box, self.w0, (self.w, self.b) = features, box, w0, at
+        self.residual = box.q - features.apply(self.w) - self.b
+        # long rows move further: a narrow band would leave the directions that they alone know without curvature
+        sizes = np.sqrt(features.diagonal())
+        self.reach = np.maximum(sizes / max(float(np.median(sizes)), _TINY), 1.0)
+        self._known: tuple[Array, float] | None = None
+
+    def round_corners(self, h: float) -> None:
+        """Round all corners over a half-width; an infinite bound is replaced by a steep wall."""
+        lo, hi = self.box.lo, self.box.hi
         width = hi - lo
         finite = np.isfinite(width)
         ends = np.where(np.isfinite(hi), hi, lo)
         typical = float(width[finite].mean()) if finite.any() else float(np.abs(ends).mean())
-        self.lo, self.hi, self.h = lo, hi, h
-        self.steep = np.where(finite, width, typical or 1.0) / (2 * h)
-        self.centre = np.where(np.isfinite(lo), lo + self.steep * h, hi - self.steep * h)
+        self.h, self.steep = h, np.where(finite, width, typical or 1.0) / (2 * h * self.reach)
+        half = self.steep * (h * self.reach)
+        self.centre = np.where(np.isfinite(lo), lo + half, hi - half)
+        self.v, self._known = self.slope(self.residual), None
+
+    def trust_multipliers(self, v: Array) -> None:
+        """Round around multipliers, a little less than before."""
+        self.centre, self.steep = v, _STEEPER * self.steep
+        self.v, self._known = self.slope(self.residual), None
 
     def slope(self, r: Array) -> Array:
-        """The multiplier ``v`` at residual ``r``."""
-        return np.clip(self.centre + self.steep * r, self.lo, self.hi)
+        """The multipliers at residuals ``r``."""
+        v = self.steep * r
+        v += self.centre
+        return np.clip(v, self.box.lo, self.box.hi, out=v)
 
-    def value(self, r: Array, v: Array) -> float:
-        """The total cost at residuals ``r`` with slopes ``v``."""
-        away = v - self.centre
-        return float(v @ r) - 0.5 * float(away @ (away / self.steep))
+    def gap(self) -> float:
+        """What the costs exceed ``v r`` by."""
+        r, lo, hi = self.residual, self.box.lo, self.box.hi
+        with np.errstate(invalid="ignore"):
+            cost = np.where(r > 0, hi, lo) * r
+        return float(np.sum(np.where(r == 0, 0.0, cost) - self.v * r))
 
+    def infeasibility(self) -> float:
+        """What the dual loses because ``w`` is not ``X'v + w0``, and by mending the sum of the multipliers."""
+        gradient, push = self._gradient()
+        return 0.5 * float(gradient @ gradient) + abs(push) * self.h
 
-def _newton_step(features: Expansion, w: Array, residual: Array, cost: _Rounded) -> tuple[Array, float]:
-    v = cost.slope(residual)
-    gradient = w - features.transpose(v)
-    band = np.flatnonzero((v > cost.lo) & (v < cost.hi))
-    bend, rows = cost.steep[band], features.take(band)
-    hessian = rows.gram(bend)
-    hessian[np.diag_indices_from(hessian)] += 1.0
-    push, total = float(v.sum()), float(bend.sum())
-    system = Bordered(shifted_cholesky(hessian), rows.transpose(bend) if cost.intercept else None, total)
-    if cost.intercept and system.pivot <= 1e-12 * total:  # no row in the band: only the sign of the push is known
-        return system.inner(-gradient), float(np.sign(push)) * cost.h
-    return system.solve(-gradient, push)
+    def advance(self) -> float:
+        """A Newton step, as long as it should be; what it promised to gain."""
+        dw, db = self._direction()
+        change = self.features.apply(dw) + db
+        length, promise = self._length(change, dw, db)
+        self.w, self.b = self.w + length * dw, self.b + length * db
+        self.residual = self.residual - length * change
+        self.v, self._known = self.slope(self.residual), None
+        return promise
 
+    def _gradient(self) -> tuple[Array, float]:
+        """``w - w0 - X'v``, and what the multipliers sum to beyond what they should."""
+        if self._known is None:
+            push = float(self.v.sum()) - self.box.total if self.box.intercept else 0.0
+            self._known = self.w - self.w0 - self.features.transpose(self.v), push
+        return self._known
 
-def _search(cost: _Rounded, residual: Array, change: Array, w: Array, dw: Array) -> float:
-    """Backtracking on the rounded objective."""
-    v = cost.slope(residual)
-    here = 0.5 * float(w @ w) + cost.value(residual, v)
-    slope = float(w @ dw) - float(v @ change)
+    def _direction(self) -> tuple[Array, float]:
+        (gradient, push), box = self._gradient(), self.box
+        bend = np.where((self.v > box.lo) & (self.v < box.hi), self.steep, 0.0)
+        hessian, border = self.features.moments(bend)
+        hessian[np.diag_indices_from(hessian)] += 1.0
+        total = float(bend.sum())
+        system = Bordered(shifted_cholesky(hessian), border if box.intercept else None, total)
+        if box.intercept and system.pivot <= _NO_PIVOT * total:  # no row inside: only the sign of the push is known
+            return system.inner(-gradient), float(np.sign(push)) * self.h
+        return system.solve(-gradient, push)
 
-    def at(length: float) -> tuple[float, None]:
-        moved, r = w + length * dw, residual - length * change
-        return 0.5 * float(moved @ moved) + cost.value(r, cost.slope(r)), None
-
-    found = backtrack(at, here, slope, noise=1e-14 * abs(here), shortest=_SHORTEST)
-    return _SHORTEST if found is None else found.length
+    def _length(self, change: Array, dw: Array, db: float) -> tuple[float, float]:
+        """The root of the slope along a direction (secants, kept in a bracket), and half the slope at its start."""
+        first = float((self.w - self.w0) @ dw) + self.box.total * db
+        square = float(dw @ dw)
+        start = first - float(self.v @ change)
+        if not start < 0:
+            return 0.0, 0.0
+        low, high, t, before = 0.0, np.inf, 1.0, (0.0, start)
+        for trial in range(_MOST_TRIALS):
+            value = first + t * square - float(self.slope(self.residual - t * change) @ change)
+            if abs(value) <= -_FLAT * start or t in (low, high):
+                break
+            low, high = (t, high) if value < 0 else (low, t)
+            rise = value - before[1]
+            root = t - value * (t - before[0]) / rise if rise != 0 else np.nan
+            before = (t, value)
+            if np.isinf(high):
+                t = root if low < root < 8 * low else 4 * low
+            else:
+                t = root if low < root < high and trial % 3 != 2 else 0.5 * (low + high)
+        return t, -0.5 * start
