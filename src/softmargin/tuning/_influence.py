@@ -106,7 +106,9 @@ class KernelInfluence:
         A *= root[:, None]
         A[np.diag_indices_from(A)] += ridge
         self.factor = _cholesky(A)
-        self.ones = linalg.solve_triangular(self.factor, root, lower=True, check_finite=False)
+        self.ones = root  # of no active row: SciPy before 1.14 refuses empty systems
+        if len(root):
+            self.ones = linalg.solve_triangular(self.factor, root, lower=True, check_finite=False)
 
     def fit(self, target: Array) -> tuple[Array, float]:
         """Coefficients and intercept of the least ``sum_i W_i (target_i - f_i)^2 / 2 + ridge |f|^2 / 2``."""
