@@ -21,11 +21,16 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["in_threads", "interruptible", "one_blas_thread"]
+__all__ = ["in_threads", "interruptible", "one_blas_thread", "usable_cores"]
 
 _WORTH_THREADS = 1e11  # multiplications of a product that takes seconds: the factor of 7000 kernel rows
 _POOLS: dict[int, ThreadPoolExecutor] = {}
 _limiting = threading.Lock()
+
+
+def usable_cores() -> int:
+    """The processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_threads: int) -> list[Any]:

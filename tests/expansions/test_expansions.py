@@ -125,7 +125,7 @@ def test_a_given_kernel_matrix_must_be_square_symmetric_and_semidefinite():
 
 
 def test_n_components_must_be_a_positive_integer():
-    with pytest.raises(ValueError, match="n_components must be None or a positive integer; got 0"):
+    with pytest.raises(ValueError, match="n_components must be None or a positive integer or 'auto'; got 0"):
         expand(X, RBF, n_components=0)
 
 

@@ -15,7 +15,7 @@ from softmargin.solvers import solve
 class Chunked:
     """Chunks of rows behind a wall: a term goes in as bytes, totals come out, and nothing else does."""
 
-    is_kernel = is_sparse = is_resident = False
+    is_kernel = is_landmark = is_sparse = is_resident = False
     dtype = np.dtype(np.float64)
 
     def __init__(self, X, sizes):

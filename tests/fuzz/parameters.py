@@ -70,7 +70,7 @@ VALID: dict[str, Draw] = {
     "gamma": _choice("scale", "median", "mean", 0.1, 1.0, 10.0, 1e-3),
     "degree": _choice(1, 2, 3, 5),
     "coef0": _choice(0.0, 1.0, 0.5),
-    "n_components": _choice(1, 2, 5, 20, 1000),
+    "n_components": _choice(1, 2, 5, 20, 1000, "auto"),
     "fit_intercept": _choice(False),
     "positive": _choice(True),
     "class_weight": _class_weight,

@@ -34,7 +34,7 @@ def shrink(monkeypatch):
         self.many = 400
 
     monkeypatch.setattr(FeatureSystem, "__init__", eager)
-    monkeypatch.setattr(_features, "row_blocks", lambda n, row_bytes: row_blocks(n, 1 << 21))
+    monkeypatch.setattr(_features, "row_blocks", lambda n, row_bytes, least=64: row_blocks(n, 1 << 21))
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ class BalancingSVC(ExpansionClassifier):
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-4,

@@ -90,7 +90,7 @@ class CoherenceClassifier(ExpansionClassifier):
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         fit_intercept: bool = True,
         positive: bool = False,
         class_weight: Any = None,

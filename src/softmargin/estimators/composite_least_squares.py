@@ -124,7 +124,7 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         probability_prior: str = "weighted",

@@ -92,7 +92,7 @@ class MulticategorySVC(SimultaneousClassifier):
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-3,

@@ -141,7 +141,7 @@ class ProbabilisticSVC(ClassifierBase):
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         class_weight: Any = None,
         tol: float = 1e-3,
         max_iter: int = 10_000,

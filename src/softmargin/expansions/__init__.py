@@ -1,6 +1,6 @@
 """Which functions can f be?"""
 
-from softmargin._threads import in_threads
+from softmargin._threads import in_threads, usable_cores
 from softmargin.expansions.build import expand
 from softmargin.expansions.chunks import (
     Chunk,
@@ -21,12 +21,11 @@ from softmargin.expansions.chunks import (
     is_dask,
     part_of,
     rows_of_dask,
-    usable_cores,
 )
 from softmargin.expansions.features import DenseFeatures, Features, LinearScore, SparseFeatures, canonical_sparse
 from softmargin.expansions.kernels import AdditiveColumns, AdditiveSplines, Kernel, KernelColumns, KernelScore
 from softmargin.expansions.kernels import available as available_kernels
-from softmargin.expansions.landmarks import NystroemFeatures, nested_landmarks
+from softmargin.expansions.landmarks import NystroemFeatures, most_landmarks, nested_landmarks
 from softmargin.expansions.memory import require_square
 from softmargin.expansions.protocol import Expansion, Response, RowPasses, Totals, row_blocks
 from softmargin.expansions.rank import is_nonzero
@@ -94,6 +93,7 @@ __all__ = [
     "in_threads",
     "is_nonzero",
     "needs_table",
+    "most_landmarks",
     "nested_landmarks",
     "pack",
     "require_square",

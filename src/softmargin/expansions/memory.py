@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["available_bytes", "require_square"]
+__all__ = ["available_bytes", "fits", "require", "require_square"]
 
 _SMALL = 1 << 27  # bytes not worth asking about
 _MEMINFO, _OWN_SIZE = Path("/proc/meminfo"), Path("/proc/self/statm")
@@ -22,16 +22,27 @@ _GROUPS = (  # control groups, version 2 and 1: what is allowed, what is used, h
 
 def require_square(n_rows: int, itemsize: int = 8) -> None:
     """Refuse, with the size and the remedy, a square matrix of ``n_rows`` rows that does not fit in memory."""
-    wanted = n_rows * n_rows * itemsize
+    remedy = (
+        'Use n_components="auto" (some hundred to some thousand landmark rows represent the kernel), fewer rows, or '
+        "kernel=None."
+    )
+    what = f"The {n_rows} x {n_rows} matrix of similarities between all training rows"
+    require(n_rows * n_rows * itemsize, what, remedy)
+
+
+def require(wanted: int, what: str, remedy: str = "Use fewer landmarks (n_components) or rows.") -> None:
+    """Refuse, with the size and the remedy, an array of ``wanted`` bytes that does not fit in memory."""
+    if not fits(wanted):
+        free = available_bytes()
+        raise MemoryError(f"{what} takes {_size(wanted)}, and {_size(free or 0)} of memory are available. {remedy}")
+
+
+def fits(wanted: int, share: float = 1.0) -> bool:
+    """Whether so many bytes are within a share of what may still be allocated, as far as the system says."""
     if wanted <= _SMALL:
-        return
+        return True
     free = available_bytes()
-    if free is not None and wanted > free:
-        raise MemoryError(
-            f"The {n_rows} x {n_rows} matrix of similarities between all training rows takes {_size(wanted)}, and "
-            f"{_size(free)} of memory are available. Set n_components (some hundred to some thousand landmark rows "
-            "represent the kernel), use fewer rows, or kernel=None."
-        )
+    return free is None or wanted <= share * free
 
 
 def available_bytes() -> int | None:

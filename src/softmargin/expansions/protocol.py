@@ -92,6 +92,7 @@ class RowPasses(Protocol):
     """Training rows seen through a basis; ``shape`` is (n_samples, n_coef)."""
 
     is_kernel: bool
+    is_landmark: bool  # ``Phi`` is a product that costs more to make than to multiply with
     is_sparse: bool
     is_resident: bool
 
@@ -211,8 +212,8 @@ class Expansion(RowPasses, Protocol):
         ...
 
 
-def row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
-    """Consecutive slices of rows whose data fit in cache."""
-    step = max(64, _BLOCK_BYTES // max(row_bytes, 1))
+def row_blocks(n_rows: int, row_bytes: int, least: int = 64) -> Iterator[slice]:
+    """Consecutive slices of rows whose data fit in cache, but ``least`` rows."""
+    step = max(64, least, _BLOCK_BYTES // max(row_bytes, 1))
     for first in range(0, n_rows, step):
         yield slice(first, min(first + step, n_rows))

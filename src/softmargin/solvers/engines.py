@@ -12,7 +12,7 @@ from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.multiclass import MULTICLASS_ENGINES as _MULTICLASS_IN_MEMORY
 from softmargin.solvers.nonconvex.margin_losses import MarginLossFit, OnRound, Starts
-from softmargin.solvers.passes import LEAST_SQUARES_BY_PASSES, engines_by_passes
+from softmargin.solvers.passes import CONJUGATE_NEWTON, LEAST_SQUARES_BY_PASSES, engines_by_passes
 from softmargin.solvers.ridge.newton import NEWTON
 from softmargin.solvers.svm.one_corner import BOX_QP
 from softmargin.solvers.svm.squared_hinge import SPARSE_SQUARED_HINGE
@@ -38,4 +38,4 @@ def majorizer(starts: Starts | None = None, on_round: OnRound | None = None) -> 
 
 MULTICLASS_ENGINES: tuple[Engine, ...] = (*_MULTICLASS_IN_MEMORY, LEAST_SQUARES_BY_PASSES)
 _IN_MEMORY = (*CONVEX_ENGINES, majorizer())
-ENGINES: tuple[Engine, ...] = (*_IN_MEMORY, *engines_by_passes(_IN_MEMORY))
+ENGINES: tuple[Engine, ...] = (CONJUGATE_NEWTON, *_IN_MEMORY, *engines_by_passes(_IN_MEMORY))

@@ -11,6 +11,8 @@ the smallest shift of the diagonal that rounding can ask for makes it succeed; s
 needs the solution itself refines it. Large matrices are factorised a block of columns at a time, so that signals are
 served in between.
 
+*Conjugate gradients* for systems that are only multiplied with, preconditioned by whatever is nearly their inverse.
+
 *Backtracking.* Armijo's rule: a step is halved until it brings a share of the decrease that its slope promises. The
 searches that stay apart do something else: ``ridge/line_search`` finds a root of the slope, ``nonconvex/
 growing_samples`` also lengthens steps. The numerical rank of a spectrum is decided in :mod:`softmargin.expansions`.
@@ -26,7 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-__all__ = ["Bordered", "Cholesky", "Step", "backtrack", "bordered_solve", "definite_cholesky", "shifted_cholesky"]
+__all__ = [
+    "Bordered",
+    "Cholesky",
+    "Step",
+    "backtrack",
+    "bordered_solve",
+    "conjugate_gradients",
+    "definite_cholesky",
+    "shifted_cholesky",
+]
 
 Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
@@ -171,6 +182,37 @@ class Bordered:
     def __call__(self, r: Array) -> Array:
         """The same for both in one vector, the intercept's last."""
         return np.append(*self.solve(r[:-1], float(r[-1])))
+
+
+def conjugate_gradients(
+    product: Callable[[Array], tuple[Array, Any]],
+    precondition: Callable[[Array], Array],
+    right: Array,
+    enough: Callable[[Array, float], bool],
+    most: int,
+) -> tuple[Array, Any] | None:
+    """The solution of ``A x = right`` by preconditioned conjugate gradients, as far as ``enough(residual, rho)`` asks.
+
+    ``product(d)`` is ``A d`` with anything linear in ``d`` that the caller wants of the solution as well; ``rho`` is
+    the squared residual, measured by the preconditioner. None where a direction of negative curvature is met.
+    """
+    solution, residual, direction = np.zeros_like(right), right.copy(), np.zeros_like(right)
+    carried, before = None, 0.0
+    for _ in range(most):
+        scaled = precondition(residual)
+        rho = float(residual @ scaled)
+        if enough(residual, rho):
+            break
+        direction = scaled + (rho / before if before > 0 else 0.0) * direction
+        image, extra = product(direction)
+        curvature = float(direction @ image)
+        if not curvature > 0:
+            return None
+        length, before = rho / curvature, rho
+        solution += length * direction
+        residual -= length * image
+        carried = length * extra if carried is None else carried + length * extra
+    return solution, carried
 
 
 class Step(NamedTuple, Generic[T]):

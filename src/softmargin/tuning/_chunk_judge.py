@@ -99,7 +99,7 @@ class ChunkJudge(_Judge):
     def _judged(self, loss: Loss, candidates: list[list[Any]], weight: Any, codes: Any) -> tuple[Any, Any]:
         coef = np.column_stack([one.coef for row in candidates for one in row])
         intercepts = np.array([[one.intercept for one in row] for row in candidates])
-        return self.expansion.sweep_many(coef, HeldCosts(self.scoring, loss, intercepts), (codes, weight))[1:]
+        return self.expansion.sweep_many(coef, HeldCosts(self.scoring, loss, intercepts), (codes, weight)).parts[1:]
 
 
 def _auto_costs(problem: Any, count: int) -> np.ndarray:

@@ -36,7 +36,7 @@ from softmargin.estimators._base.training_set import (
     unweighted,
     weigh_classes,
 )
-from softmargin.expansions import Expansion, Kernel, canonical_sparse
+from softmargin.expansions import Expansion, Kernel, canonical_sparse, most_landmarks
 from softmargin.probability import couple, two_columns
 from softmargin.solvers import Solution
 
@@ -165,6 +165,9 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
         data = self._training_set(X, y, sample_weight)
         with one_blas_thread(*self._matrix_shape(data)):
             data.start, data.shared = start, self._prepare(data) if expansion is None else expansion
+            if getattr(self, "n_components", None) == "auto" and self.kernel is not None:
+                self.n_components_ = data.shared.shape[1]
+                self.landmark_error_ = getattr(data.shared, "error", 0.0)
             if len(self.classes_) == 2:
                 self._fit_binary(data, data.signs())
             else:
@@ -216,7 +219,8 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
         n, p = data.X.shape
         if getattr(self, "kernel", None) is None:
             return n, p
-        return n, getattr(self, "n_components", None) or n
+        count = getattr(self, "n_components", None)
+        return n, most_landmarks(n) if count == "auto" else count or n
 
     def _take_rows(self, X: Any, rows: np.ndarray) -> Any:
         if getattr(self, "kernel", None) == "precomputed" and X.shape[0] == X.shape[1]:

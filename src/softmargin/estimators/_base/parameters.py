@@ -122,9 +122,12 @@ SHARED: dict[str, Parameter] = {
         number("a finite number", lambda value: abs(value) < np.inf), "float", 'Constant of the "poly" kernel.'
     ),
     "n_components": Parameter(
-        NONE | integer(1),
-        "int or None",
-        "Number of landmark rows of a Nystroem approximation of the kernel; None uses all rows exactly.",
+        NONE | one_of("auto") | integer(1),
+        'int, "auto" or None',
+        'Number of landmark rows of a Nystroem approximation of the kernel; None uses all rows exactly. "auto" does\n'
+        "so for at most 3000 rows; of more it takes ``n_components_`` landmarks, drawn evenly and then where those\n"
+        "leave the kernel out, until ``landmark_error_`` (the share of the kernel's trace that is left) is 1e-6,\n"
+        "there are ``10 sqrt(n)`` or 5000 of them, or memory ends it.",
     ),
     "fit_intercept": Parameter(BOOLEAN, "bool", "Whether to fit an intercept."),
     "penalize_intercept": Parameter(

@@ -5,7 +5,7 @@ from softmargin.expansions.chunks.chunk import Chunk, ChunkVector, ClassCodes, C
 from softmargin.expansions.chunks.coded import CodedChunks, coded_part
 from softmargin.expansions.chunks.dask import DaskChunks, by_partition, is_dask, rows_of_dask
 from softmargin.expansions.chunks.first_look import FirstLook
-from softmargin.expansions.chunks.local import LocalChunks, usable_cores
+from softmargin.expansions.chunks.local import LocalChunks
 from softmargin.expansions.chunks.parquet import ParquetPlan
 from softmargin.expansions.chunks.parquet_facts import FileFacts
 from softmargin.expansions.chunks.parts import part_of
@@ -35,5 +35,4 @@ __all__ = [
     "is_dask",
     "part_of",
     "rows_of_dask",
-    "usable_cores",
 ]

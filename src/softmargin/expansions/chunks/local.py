@@ -10,7 +10,6 @@ times a chunk may be decoded before it is kept: none where decoding is dear, a f
 
 from __future__ import annotations
 
-import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,11 +17,11 @@ from functools import partial, reduce
 from itertools import islice
 from typing import Any
 
-from softmargin._threads import one_blas_thread
+from softmargin._threads import one_blas_thread, usable_cores
 from softmargin.expansions.chunks.cache import ChunkCache
 from softmargin.expansions.chunks.chunk import Chunk
 
-__all__ = ["LocalChunks", "usable_cores"]
+__all__ = ["LocalChunks"]
 
 _AHEAD = 2  # pieces under way per thread
 
@@ -104,8 +103,3 @@ class LocalChunks:
 
 def _run(task: Callable[[Chunk], Any], load: Callable[[], Chunk]) -> Any:
     return task(load())
-
-
-def usable_cores() -> int:
-    """The processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

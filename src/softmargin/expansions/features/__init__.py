@@ -1,7 +1,17 @@
 """Linear features, dense and sparse."""
 
-from softmargin.expansions.features.base import Features, LinearScore
+from softmargin.expansions.features.base import Features, LinearScore, ManyTerm, Sums, parts_of, totals_of
 from softmargin.expansions.features.dense import DenseFeatures
 from softmargin.expansions.features.sparse import SparseFeatures, canonical_sparse
 
-__all__ = ["DenseFeatures", "Features", "LinearScore", "SparseFeatures", "canonical_sparse"]
+__all__ = [
+    "DenseFeatures",
+    "Features",
+    "LinearScore",
+    "ManyTerm",
+    "SparseFeatures",
+    "Sums",
+    "canonical_sparse",
+    "parts_of",
+    "totals_of",
+]

@@ -6,8 +6,9 @@ rest of the protocol follows here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,12 @@ from scipy import sparse
 
 from softmargin.expansions.protocol import Array, Response, Rows, Sampled, Term, Totals
 
-__all__ = ["Features", "LinearScore", "parts_of", "totals_of"]
+__all__ = ["Features", "LinearScore", "ManyTerm", "Sums", "parts_of", "totals_of"]
+
+# (scores (rows, columns), *vectors) of some rows -> slopes of that shape or None, and a tuple of sums of its own
+ManyTerm = Callable[..., tuple[Array | None, tuple[Any, ...]]]
+
+_MANY_ROWS = 1 << 13  # of a block whose scores under all coefficient vectors stay in cache
 
 
 @dataclass(frozen=True)
@@ -34,10 +40,28 @@ def parts_of(vectors: Sequence[Any], rows: Rows) -> list[Any]:
     return [None if vector is None else vector[rows] for vector in vectors]
 
 
+@dataclass(frozen=True)
+class Sums:
+    """Arrays of one pass that add up, None where the term gave none."""
+
+    parts: tuple[Any, ...]
+
+    def plus(self, other: Sums) -> Sums:
+        """The sums of two sets of rows."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return Sums(tuple(None if a is None or b is None else a + b for a, b in pairs))
+
+    @classmethod
+    def total(cls, found: Iterable[Sums]) -> Sums:
+        """The sums of some sets of rows, one at least."""
+        return reduce(cls.plus, found)
+
+
 class Features:
     """A matrix ``Phi`` whose columns are penalised alike."""
 
     is_kernel = False
+    is_landmark = False
     is_sparse = False
     is_resident = True
 
@@ -77,6 +101,24 @@ class Features:
         response = term(self.apply(coef), *parts_of(vectors, slice(None)))
         moments = None if response.curvature is None else self.moments(response.curvature)
         return totals_of(response, self.transpose(response.slope), moments)
+
+    def sweep_many(self, coef: Array, term: ManyTerm, vectors: Sequence[Any] = ()) -> Sums:
+        """One pass with several coefficient vectors, the columns of ``coef``: ``Phi' slopes``, then the term's sums.
+
+        ``term(scores, *parts)`` gets scores (rows, columns) and returns slopes with a row for each, or None, and a
+        tuple of sums of its own.
+        """
+        coef = coef.astype(self.dtype, copy=False)
+        n = self.shape[0]
+
+        def answer(rows: slice) -> Sums:
+            block = self.rows(rows)
+            slopes, sums = term(np.asarray(block @ coef, dtype=np.float64), *parts_of(vectors, rows))
+            if slopes is None:
+                return Sums((None, *sums))
+            return Sums((np.asarray(block.T @ slopes.astype(self.dtype, copy=False), dtype=float), *sums))
+
+        return Sums.total(answer(slice(first, min(first + _MANY_ROWS, n))) for first in range(0, n, _MANY_ROWS))
 
     def sample(self, vectors: Sequence[Any] = ()) -> Sampled | None:
         return None

@@ -66,7 +66,7 @@ class DenseFeatures(Features):
         # single precision has no room for the weights of an interior point, which reach 1e40
         unit = float(np.abs(weights).max(initial=0.0)) if self._X.itemsize < 8 else 1.0
         weights = weights / unit if unit not in (0.0, 1.0) else weights
-        for rows in row_blocks(n, p * self._X.itemsize):
+        for rows in row_blocks(n, p * self._X.itemsize, p):  # of fewer rows than columns, sums cost more than products
             more = _moments(self._X[rows], weights[rows])
             second += more[0]
             first += more[1]

@@ -66,6 +66,7 @@ class KernelColumns:
     """``f = K beta``; ``points`` are the training rows, or their numbers when ``K`` was given."""
 
     is_kernel = True
+    is_landmark = False
     is_sparse = False
     is_resident = True
 

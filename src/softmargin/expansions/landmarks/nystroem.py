@@ -1,13 +1,12 @@
 """Landmarks: a kernel through a few of its rows, by the method of Nystroem.
 
-``K`` is replaced by ``K_nm K_mm^+ K_mn`` for ``m`` landmark rows: with ``K_mm = U diag(e) U'`` the dense features
-``Phi = K_nm U e^(-1/2)`` have that Gram matrix, and their Euclidean penalty is the kernel penalty. Landmarks are drawn
-by content (:mod:`softmargin.expansions.row_lottery`), so that neither the order of rows nor repeating them matters.
+``K`` is replaced by ``K_nm K_mm^+ K_mn`` for ``m`` landmark rows (:mod:`softmargin.expansions.landmarks.basis`). They
+are drawn by content (:mod:`softmargin.expansions.row_lottery`), so that neither the order of rows nor repeating them
+matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,39 +14,35 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
-from softmargin.expansions.features import DenseFeatures
-from softmargin.expansions.kernels import Kernel, KernelScore
-from softmargin.expansions.kernels.gram import INDEFINITE, indefinite_message
+from softmargin._threads import usable_cores
+from softmargin.expansions.kernels import Kernel
+from softmargin.expansions.landmarks.basis import LandmarkBasis
+from softmargin.expansions.landmarks.features import LandmarkFeatures
 from softmargin.expansions.protocol import Array
-from softmargin.expansions.rank import is_nonzero
 from softmargin.expansions.row_lottery import row_lottery
 
-__all__ = ["NystroemFeatures", "draw_landmarks", "nested_landmarks"]
+__all__ = ["NystroemFeatures", "distinct_rows", "draw_landmarks", "nested_landmarks"]
 
 _JITTER = 1e-6  # of the largest similarity: what single precision can tell from zero
 
 
-class NystroemFeatures(DenseFeatures):
-    """Dense features of ``n_components`` landmark rows; ``basis`` maps similarities to features."""
+class NystroemFeatures(LandmarkFeatures):
+    """Features of training rows by some of them, the landmarks: ``chosen`` are the row numbers of those they need.
 
-    def __init__(self, X: Any, kernel: Kernel, landmarks: NDArray[np.intp]) -> None:
-        self.kernel = kernel
-        self.chosen = landmarks
-        self.landmarks = landmarks if kernel.precomputed else X[landmarks]
-        between: Any = X[:, landmarks] if kernel.precomputed else kernel(X, self.landmarks)
-        between = between.toarray() if sparse.issparse(between) else between
-        inner = np.asarray(between[landmarks], dtype=np.float64)
-        values, vectors = linalg.eigh(0.5 * (inner + inner.T))
-        largest = max(float(values[-1]), 0.0)
-        if values[0] < -INDEFINITE * largest:
-            raise ValueError(indefinite_message(float(values[0]), largest))
-        kept = is_nonzero(values)
-        # landmarks similar to nothing span no function: one feature that is zero everywhere
-        self.basis = vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(values), 1))
-        super().__init__(between @ self.basis.astype(between.dtype, copy=False))
+    ``error`` is the share of the kernel's trace that they leave, where it was estimated.
+    """
 
-    def scorer(self, coef: Array) -> Callable[[Any], Array]:
-        return KernelScore(self.kernel, self.landmarks, self.basis.astype(coef.dtype, copy=False) @ coef)
+    def __init__(self, X: Any, kernel: Kernel, landmarks: NDArray[np.intp], error: float | None = None) -> None:
+        if kernel.precomputed:
+            basis, kept = LandmarkBasis.of(kernel, landmarks, X[landmarks][:, landmarks])
+        else:
+            basis, kept = LandmarkBasis.of(kernel, X[landmarks])
+        super().__init__(X, basis, usable_cores())
+        self.chosen, self.error = landmarks[kept], error
+
+    @property
+    def landmarks(self) -> Any:
+        return self.basis.landmarks
 
     def support(self, coef: Array) -> NDArray[np.intp]:
         """The training rows that prediction needs: all landmarks."""
@@ -55,12 +50,15 @@ class NystroemFeatures(DenseFeatures):
 
 
 def draw_landmarks(X: Any, kernel: Kernel, n_components: int, random_state: Any) -> NDArray[np.intp]:
-    """Random distinct rows, at most ``n_components``."""
-    random = check_random_state(random_state)
+    """Random distinct rows, at most ``n_components``, in the order of the rows."""
+    return np.sort(distinct_rows(X, kernel, check_random_state(random_state))[:n_components])
+
+
+def distinct_rows(X: Any, kernel: Kernel, random: Any) -> NDArray[np.intp]:
+    """One of each set of equal rows, in an order that is random but for their content."""
     if kernel.precomputed:
-        return np.sort(random.permutation(X.shape[0])[:n_components])
-    _, first = np.unique(row_lottery(X, random), return_index=True)
-    return np.sort(first[:n_components])
+        return np.asarray(random.permutation(X.shape[0]))
+    return np.unique(row_lottery(X, random), return_index=True)[1]
 
 
 def nested_landmarks(X: Any, kernel: Kernel, n_components: int, random_state: Any) -> Array:

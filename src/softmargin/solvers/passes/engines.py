@@ -27,9 +27,9 @@ from softmargin.solvers.passes.newton import MOST_COLUMNS, Visited, minimise
 from softmargin.solvers.passes.quasi_newton import minimise_by_gradients
 from softmargin.solvers.passes.resumed import keep_point, resumed
 from softmargin.solvers.passes.rounding import RoundedTerm
-from softmargin.solvers.passes.sample_newton import minimise_with_sample
+from softmargin.solvers.passes.sample_newton import minimise_with_sample, sample_problem
 
-__all__ = ["LEAST_SQUARES_BY_PASSES", "engines_by_passes", "has_smooth_ridge", "sample_problem"]
+__all__ = ["LEAST_SQUARES_BY_PASSES", "engines_by_passes", "has_smooth_ridge"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -170,22 +170,6 @@ def _visit(problem: Problem, kind: type[RowTerm], coef: Array | None, intercept:
 
     coef = np.zeros(problem.expansion.shape[1]) if coef is None else coef
     return Visited.at(problem, term, coef, intercept)
-
-
-def sample_problem(problem: Problem) -> Problem | None:
-    """The problem on some rows in memory, each standing for many; None where all rows are there."""
-    sample = problem.expansion.sample(problem.vectors)
-    if sample is None:
-        return None
-    y, weights, tilt, offset = sample.vectors
-    return replace(
-        problem,
-        expansion=sample.expansion,
-        y=y,
-        weights=weights * sample.times,
-        tilt=None if tilt is None else tilt * sample.times,
-        offset=offset,
-    )
 
 
 def _sample_fit(problem: Problem, engines: Sequence[Engine]) -> Any:

@@ -17,8 +17,7 @@ from softmargin.losses import Loss
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import relative_gap
-from softmargin.solvers.passes.engines import sample_problem
-from softmargin.solvers.passes.sample_newton import SecantSystem, sample_system
+from softmargin.solvers.passes.sample_newton import SecantSystem, sample_problem, sample_system
 from softmargin.solvers.solve import solve
 
 __all__ = ["solve_costs"]
@@ -94,7 +93,7 @@ def _visit(problem: Problem, active: list[_One]) -> None:
     trials = [one.trial for one in active]
     coef = np.column_stack([beta for beta, _ in trials])
     term = SlopesOfMany(problem.loss, np.array([b for _, b in trials]))
-    gradient, total, cost = problem.expansion.sweep_many(coef, term, problem.vectors)  # type: ignore[attr-defined]
+    gradient, total, cost = problem.expansion.sweep_many(coef, term, problem.vectors).parts  # type: ignore[attr-defined]
     ridge = problem.penalty.ridge
     for k, (one, (beta, b)) in enumerate(zip(active, trials, strict=True)):
         penalty = 0.5 * ridge * float(beta @ beta)

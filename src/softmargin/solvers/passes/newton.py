@@ -81,6 +81,11 @@ class Visited:
         return self.totals.cost + self.penalty
 
     @property
+    def scale(self) -> float:
+        """The unit of relative gaps."""
+        return max(abs(self.objective), self.penalty)
+
+    @property
     def residual(self) -> Array:
         """The gradient of the smooth part."""
         return self.problem.penalty.ridge * self.coef + self.totals.gradient
@@ -113,7 +118,7 @@ class Visited:
 
     def next(self) -> Visited | None:
         """The first point along the step that decreases the objective enough; None where none does."""
-        found = self._along(*self._step())
+        found = self.along(*self._step())
         return self.convexified().next() if found is None and self.definite is not None else found
 
     def convexified(self) -> Visited:
@@ -127,7 +132,8 @@ class Visited:
             return self._proximal_step()
         return self._linear_step()
 
-    def _along(self, step: Array, shift: float) -> Visited | None:
+    def along(self, step: Array, shift: float) -> Visited | None:
+        """The first point along a step that decreases the objective enough; None where none does."""
         if not self.problem.fit_intercept:
             shift = 0.0
         slope = float(self.totals.gradient @ step) + self.total * shift

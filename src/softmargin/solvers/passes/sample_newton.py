@@ -12,6 +12,7 @@ the system of the sample by what it saw (the BFGS formula), so that each step co
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from softmargin.problem import Problem, RowTerm
 from softmargin.solvers.linalg import Bordered, shifted_cholesky
 from softmargin.solvers.passes.newton import Visited, tell_and_keep
 
-__all__ = ["GradientTerm", "SecantSystem", "minimise_with_sample", "sample_system"]
+__all__ = ["GradientTerm", "SecantSystem", "minimise_with_sample", "sample_problem", "sample_system"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -60,6 +61,22 @@ class SecantSystem:
         for (step, change), share in zip(self.pairs, reversed(shares), strict=True):
             found += (share - float(change @ found) / float(step @ change)) * step
         return found[:-1], float(found[-1])
+
+
+def sample_problem(problem: Problem) -> Problem | None:
+    """The problem on some rows in memory, each standing for many; None where all rows are there."""
+    sample = problem.expansion.sample(problem.vectors)
+    if sample is None:
+        return None
+    y, weights, tilt, offset = sample.vectors
+    return replace(
+        problem,
+        expansion=sample.expansion,
+        y=y,
+        weights=weights * sample.times,
+        tilt=None if tilt is None else tilt * sample.times,
+        offset=offset,
+    )
 
 
 def sample_system(few: Problem, coef: Array, intercept: float) -> SecantSystem:
