@@ -48,6 +48,33 @@ def test_gradient_and_hessian_are_those_of_the_envelope(method):
 
 
 @pytest.mark.parametrize("method", FORMS)
+@pytest.mark.parametrize("free", [True, False])
+def test_newton_step_is_the_same_by_coefficients_and_by_slopes(method, free):
+    machine = rounded(method, free=free)
+    rounding = _Rounding(machine, 2.0)
+    theta = (np.eye(4) - 1 / 4) @ np.random.default_rng(3).normal(size=(4, 4))
+    rounding.centre = machine.guess(machine.Z @ theta.T, 3.0)
+    point = rounding.at(theta, machine.Z @ theta.T)
+    gradient = rounding.gradient(point)
+    expected = rounding._by_coefficients(gradient, point.bent)
+    np.testing.assert_allclose(rounding._by_slopes(gradient, point.bent), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", FORMS)
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_optimum_from_a_point_that_passes_have_come_to(method, intercept, monkeypatch):
+    machine = rounded(method, seed=4, n=80, p=30)
+    X = machine.Z[:, 1:]
+    options = {"penalize_intercept": intercept == "penalized", "fit_intercept": intercept != "none"}
+    exact = MulticategorySVC(method, tol=1e-9, max_iter=10**5, **options).fit(X, machine.codes, machine.cost)
+    monkeypatch.setattr(block_ascent, "_WORTH_NEWTON", 0.0)
+    monkeypatch.setattr(block_ascent, "_FIRST_STEPS", np.inf)
+    model = MulticategorySVC(method, tol=1e-5, **options).fit(X, machine.codes, machine.cost)
+    assert model.solution_.converged
+    assert model.solution_.objective == pytest.approx(exact.solution_.objective, rel=1e-5)
+
+
+@pytest.mark.parametrize("method", FORMS)
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
 def test_optimum_is_that_of_the_other_methods(method, intercept, monkeypatch):
     machine = rounded(method, seed=2, n=80)

@@ -17,7 +17,8 @@ Certificate: with ``theta`` for the primal and ``beta`` for the dual point the d
 the rounding and what is left to minimise: Newton's method stops where the second is a share of the first. As for block
 ascent, sums of ``beta`` that should vanish count ``1 + |intercept|`` each.
 
-Where rows are many, a sample of them is fitted roughly first.
+Where rows are many, a sample of them is fitted roughly first. Where coefficients are many but few rows bend, steps are
+found in the space of these rows: the Hessian is the ridge and one square for each bent row and slope between classes.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ _ENOUGH = 10  # classes of bent rows per coefficient: from where a part of them 
 _PASS = 100  # multiplications that take as long as all else done for a row and class in a step
 _ROUGH = 0.05  # relative gap to which the sample is fitted
 _SLOPE, _SHORTEST = 1e-4, 1e-8  # of the line search
+_FLAT, _CLOSE = 0.3, 0.3  # of the first slope, at which a line search ends; of its length, left to search
+_NEAR = 0.5  # width of the first rounding around multipliers that passes have found
 _NARROWEST = 1e-10  # rounding beside which scores have no digits left
 _BORDER = 1e-3  # curvature of free intercepts, relative to the largest, where no row gives them any
 
@@ -111,7 +114,8 @@ class _Point(NamedTuple):
 class _Rounding:
     """The rounded machine with all that changes: multipliers, their centre, the width and the bent rows.
 
-    ``damping`` strengthens the ridge of the Newton equations after a step that had to be cut short.
+    ``damping`` strengthens the ridge of the Newton equations after a step that had to be cut short; ``flat`` is the
+    share of the slope at which a line search ends.
     """
 
     def __init__(self, machine: RoundedMachine, width: float) -> None:
@@ -121,6 +125,8 @@ class _Rounding:
         self.beta: Array = np.zeros((n, k))
         self.centre: Array = np.zeros((n, k))
         self.damping = 0.0
+        costly = (k * machine.Z.shape[1]) ** 3 / 3 > _PASS * n * k
+        self.flat = _FLAT if costly else np.inf
         self.bent = (np.zeros(n, np.int32), np.zeros(n + 1, np.int64), np.zeros((n + 1) * k, np.int32))
 
     def at(self, theta: Array, F: Array) -> _Point:
@@ -138,6 +144,12 @@ class _Rounding:
         self.centre, self.width = self.beta.copy(), self.width / factor
 
     def newton_direction(self, gradient: Array, bent: int) -> Array:
+        """The Newton step, by the coefficients or by the slopes between bent classes, whichever are fewer."""
+        k, m = gradient.shape
+        slopes = int(self.bent[1][bent]) - bent
+        return self._by_slopes(gradient, bent) if slopes < k * m else self._by_coefficients(gradient, bent)
+
+    def _by_coefficients(self, gradient: Array, bent: int) -> Array:
         """The Newton step; where classes may move together at no cost (free intercepts), they do not."""
         machine = self.machine
         k, m = gradient.shape
@@ -151,6 +163,44 @@ class _Rounding:
         factor = linalg.cho_factor(A.T, lower=False, overwrite_a=True, check_finite=False)
         step = linalg.cho_solve(factor, -gradient.ravel(), check_finite=False).reshape(k, m)
         return np.asarray(step - step.mean(axis=0))
+
+    def _by_slopes(self, gradient: Array, bent: int) -> Array:
+        """The same step by Woodbury's identity: the Hessian is the ridge and a square for each bent row and slope."""
+        machine, k = self.machine, len(gradient)
+        rows, of_row, B = self._slopes(bent, k)
+        Z, ridge = machine.Z[rows], (1 + self.damping) * machine.ridge
+        free = machine.ridge == 0
+        if free.any():
+            scale = max(float((B * B).sum(axis=0).max()), 1.0)
+            ridge = np.where(free, max(_BORDER * scale, self.damping), ridge)
+        A = ((Z / ridge) @ Z.T).take(of_row, axis=0).take(of_row, axis=1)
+        A *= B @ B.T
+        A[np.diag_indices_from(A)] += 1
+        plain = gradient / ridge
+        factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+        pull = linalg.cho_solve(factor, np.einsum("ij,ij->i", B, (Z @ plain.T)[of_row]), check_finite=False)
+        step = ((B * pull[:, None]).T @ Z[of_row]) / ridge - plain
+        return np.asarray(step - step.mean(axis=0))
+
+    def _slopes(self, bent: int, k: int) -> tuple[NDArray[np.int32], NDArray[np.intp], Array]:
+        """The bent rows, for each slope the place of its row among them, and the slopes, as combinations of classes.
+
+        The projection ``I - 11'/|S|`` of a row is the sum of the squares of its ``|S| - 1`` slopes.
+        """
+        row, start, classes = self.bent
+        rows, sizes = row[:bent], np.diff(start[: bent + 1])
+        root = np.sqrt(self.machine.cost[rows] / self.width)
+        of_row, parts = [], []
+        for size in np.unique(sizes):
+            chosen = np.flatnonzero(sizes == size)
+            sets = classes[start[chosen][:, None] + np.arange(size)]
+            part = np.zeros((len(chosen), size - 1, k))
+            part[np.arange(len(chosen))[:, None, None], np.arange(size - 1)[None, :, None], sets[:, None, :]] = root[
+                chosen, None, None
+            ] * linalg.helmert(size)
+            parts.append(part.reshape(-1, k))
+            of_row.append(np.repeat(chosen, size - 1))
+        return rows, np.concatenate(of_row), np.concatenate(parts)
 
     def step(self, point: _Point, gradient: Array) -> _Point | None:
         """The point after a damped Newton step; None if there is none in floating point."""
@@ -168,20 +218,36 @@ class _Rounding:
         return max(int(min(work / rest, classes / (_ENOUGH * k * m))), 1)
 
     def _search(self, point: _Point, direction: Array, gradient: Array) -> _Point | None:
-        """The first point along the direction that decreases the rounded objective enough, by cubic interpolation."""
+        """A point along the direction that decreases the rounded objective enough; None if there is none.
+
+        Where the system of the direction cost more than looks along it, one where it hardly falls any further.
+        """
         moved = self.machine.Z @ direction.T
         slope, length = float(np.sum(gradient * direction)), 1.0
-        noise = 1e-12 * abs(point.value)
+        noise, low, low_slope = 1e-12 * abs(point.value), 0.0, 0.0
         while length > _SHORTEST:
             here = self.at(point.theta + length * direction, point.F + length * moved)
             rise = here.value - point.value
-            if rise <= _SLOPE * length * slope + noise:
-                if length == 1 or length < 0.1:
-                    self.damping = self.damping / 10 if length == 1 else max(10 * self.damping, 1.0)
-                return here
             end = float(np.sum(self.machine.ridge * here.theta * direction)) - float(np.sum(self.beta * moved))
-            length *= _cubic_minimum(rise, length * slope, length * end)
-        return None
+            falls = rise <= _SLOPE * length * slope + noise
+            if falls and (end if length == 1 else abs(end)) <= self.flat * abs(slope):
+                break
+            if falls and end < 0:
+                low, low_slope = length, end
+            else:
+                high, high_slope = length, end
+            if falls and high - low < _CLOSE * high:
+                break
+            if low > 0:
+                share = low_slope / (low_slope - high_slope) if high_slope > 0 else 0.5
+                length = low + (high - low) * min(max(share, 0.1), 0.8)
+            else:
+                length *= _cubic_minimum(rise, length * slope, length * end)
+        else:
+            return None
+        if length == 1 or length < 0.1:
+            self.damping = self.damping / 10 if length == 1 else max(10 * self.damping, 1.0)
+        return here
 
 
 def _cubic_minimum(rise: float, slope: float, end: float) -> float:
@@ -195,16 +261,23 @@ def _cubic_minimum(rise: float, slope: float, end: float) -> float:
     return float(min(max(share, 0.02), 0.7))
 
 
-def method_of_multipliers(machine: RoundedMachine, tol: float, max_iter: int) -> Multipliers:
-    """Multipliers and coefficients whose relative duality gap is ``tol``, unless ``max_iter`` steps are not enough."""
+def method_of_multipliers(
+    machine: RoundedMachine, tol: float, max_iter: int, start: tuple[Array, Array] | None = None
+) -> Multipliers:
+    """Multipliers and coefficients whose relative duality gap is ``tol``, unless ``max_iter`` steps are not enough.
+
+    ``start`` holds coefficients (k, m) and ``beta`` of multipliers near the solution.
+    """
     k, m = machine.n_classes, machine.Z.shape[1]
-    theta: Array = np.zeros((k, m))
-    width, used = _WIDTH, 0
-    if len(machine.Z) >= _SAMPLE * _ROWS_PER_COEFFICIENT * k * m:
+    theta: Array = np.zeros((k, m)) if start is None else start[0]
+    width, used = _WIDTH if start is None else _NEAR, 0
+    if start is None and len(machine.Z) >= _SAMPLE * _ROWS_PER_COEFFICIENT * k * m:
         rough = method_of_multipliers(machine.sample(), max(tol, _ROUGH), max_iter)
         theta, width = rough.theta, rough.width
     rounding, F = _Rounding(machine, width), machine.Z @ theta.T
-    if theta.any():
+    if start is not None:
+        rounding.centre = start[1].copy()
+    elif theta.any():
         rounding.centre = machine.guess(F, _SPREAD * width)
     point = rounding.at(theta, F)
     stage, gap = 0, np.inf
