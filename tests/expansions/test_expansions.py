@@ -1,5 +1,6 @@
 """Every expansion answers a solver's questions as its definition says."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -7,7 +8,15 @@ import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from softmargin.expansions import DenseFeatures, Kernel, KernelColumns, NystroemFeatures, SparseFeatures, expand
+from softmargin.expansions import (
+    DenseFeatures,
+    Kernel,
+    KernelColumns,
+    NystroemFeatures,
+    SparseFeatures,
+    canonical_sparse,
+    expand,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 5)) * (RNG.random((40, 5)) < 0.7)
@@ -136,3 +145,18 @@ def test_moments_of_single_precision_bear_weights_beyond_its_range():
     exact = X.astype(np.float64)
     np.testing.assert_allclose(second, exact.T @ (weights[:, None] * exact), rtol=1e-5)
     np.testing.assert_allclose(first, exact.T @ weights, rtol=1e-5)
+
+
+def test_rows_without_an_order_are_the_same_features_and_entries_in_two_parts_are_summed():
+    rng = np.random.default_rng(0)
+    X = sparse.random(40, 12, 0.4, format="csr", random_state=0)
+    order = np.concatenate([first + rng.permutation(last - first) for first, last in itertools.pairwise(X.indptr)])
+    shuffled = sparse.csr_matrix((X.data[order], X.indices[order], X.indptr), shape=X.shape)
+    halves = sparse.csr_matrix((np.repeat(X.data, 2) / 2, np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
+    weights = rng.random(40)
+    for other in (shuffled, halves):
+        before = other.indices.copy()
+        features = SparseFeatures(canonical_sparse(other))
+        np.testing.assert_allclose(features.gram(weights), (X.T @ sparse.diags(weights) @ X).toarray())
+        np.testing.assert_allclose(features.squared_norms(weights), X.multiply(X).T @ weights)
+        np.testing.assert_array_equal(other.indices, before)

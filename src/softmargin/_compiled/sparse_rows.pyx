@@ -3,16 +3,17 @@
     gram:           sum_i w_i x_i x_i'    (p x p, dense),        sum_i nnz_i^2 / 2 multiplications
     squared_norms:  sum_i w_i x_ij^2      for each column j,     one multiplication per entry
     bent_product:   sum_i w_i x_i x_i'd   and the scores x_i'd,  two multiplications per entry
+    has_repeats:    whether an entry is stored in two parts
 
-Rows of zero weight cost nothing. Indices must be sorted and without repeats within each row, so that a row touches the
-upper triangle only, in order. Sums are made in float64 whatever the data. Interrupts are served between blocks of rows.
+Rows of zero weight cost nothing. Indices must be without repeats within each row, and sorted for the Gram matrix, so
+that a row touches the upper triangle only, in order. Sums are made in float64 whatever the data. Interrupts are served between blocks of rows.
 """
 
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 
-__all__ = ["bent_product", "gram", "squared_norms"]
+__all__ = ["bent_product", "gram", "has_repeats", "squared_norms"]
 
 DEF INTERRUPTIBLE = 50000000
 
@@ -94,3 +95,18 @@ def bent_product(
             for a in range(indptr[i], indptr[i + 1]):
                 out[indices[a]] += flow * data[a]
     return scores, image, total
+
+
+def has_repeats(const int[::1] indices, const int[::1] indptr, Py_ssize_t p):
+    """Whether a column is named twice within a row."""
+    cdef int[::1] seen = np.full(p, -1, dtype=np.int32)
+    cdef Py_ssize_t i, n = indptr.shape[0] - 1
+    cdef int a
+    with nogil:
+        for i in range(n):
+            for a in range(indptr[i], indptr[i + 1]):
+                if seen[indices[a]] == i:
+                    with gil:
+                        return True
+                seen[indices[a]] = <int> i
+    return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softmargin._compiled.sparse_rows import bent_product, gram, squared_norms
+from softmargin._compiled.sparse_rows import bent_product, gram, has_repeats, squared_norms
 from softmargin.expansions.features.base import Features
 from softmargin.expansions.memory import require_square
 from softmargin.expansions.protocol import Array, Rows
@@ -19,7 +20,7 @@ _MOST_INDEX = np.iinfo(np.int32).max
 
 
 def canonical_sparse(X: Any) -> Any:
-    """A CSR or CSC matrix with each entry stored once, sorted, under 32-bit indices; anything else as it is.
+    """A CSR or CSC matrix with each entry stored once under 32-bit indices; anything else as it is.
 
     Squares of the stored values are squares of the entries only then, and the matrix given is never written to:
     SciPy would tidy it up in place at the first question that needs it.
@@ -33,9 +34,19 @@ def canonical_sparse(X: Any) -> Any:
         )
     if X.indices.dtype != np.int32 or X.indptr.dtype != np.int32:
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    return X if _is_plain(X) else _summed(X)
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether each entry is stored once: rows that only lack an order, as texts become, are not sorted for nothing."""
+    if X.format == "csr" and not X.has_sorted_indices:
+        return not has_repeats(X.indices, X.indptr, X.shape[1])
+    return bool(X.has_canonical_format)
+
+
+def _summed(X: Any) -> Any:
+    X = X.copy()
+    X.sum_duplicates()
     return X
 
 
@@ -85,27 +96,33 @@ class SparseFeatures(Features):
         return np.asarray(self._turned @ r.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
 
     def bent(self, weights: Array, coef: Array, shift: float) -> tuple[Array, Array, float]:
-        return bent_product(*self._stored(), weights, coef, shift)
+        return bent_product(*self._entries, weights, coef, shift)
 
     def gram(self, weights: Array) -> Array:
-        return gram(*self._stored(), np.ascontiguousarray(weights, dtype=np.float64), self.shape[1])
+        if not self._by_row.has_sorted_indices:
+            self._replace_rows(_summed(self._by_row))
+        return gram(*self._entries, np.ascontiguousarray(weights, dtype=np.float64), self.shape[1])
 
     def squared_norms(self, weights: Array | None = None) -> Array:
         scale = np.ones(self.shape[0]) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-        return squared_norms(*self._stored(), scale, self.shape[1])
+        return squared_norms(*self._entries, scale, self.shape[1])
 
-    def _stored(self) -> tuple[Any, Any, Any]:
-        """Entries, columns and row starts for compiled loops: sorted, without repeats, 32-bit indices."""
-        rows = self._by_row
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
-            if self._X.format == "csr":
-                self._X, self._turned = rows, None
-            else:
-                self._other = rows
+    @cached_property
+    def _entries(self) -> tuple[Any, Any, Any]:
+        """Entries, columns and row starts for compiled loops: without repeats, 32-bit indices."""
+        rows = canonical_sparse(self._by_row)
+        if rows is not self._by_row:
+            self._replace_rows(rows)
         data = rows.data if rows.data.dtype in (np.float32, np.float64) else rows.data.astype(np.float64)
-        return data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int32, copy=False)
+        return data, rows.indices, rows.indptr
+
+    def _replace_rows(self, rows: Any) -> None:
+        """Keep the rows in a better form of the same matrix."""
+        self.__dict__.pop("_entries", None)
+        if self._X.format == "csr":
+            self._X, self._turned = rows, None
+        else:
+            self._other = rows
 
     def outer(self) -> Array:
         require_square(self.shape[0])

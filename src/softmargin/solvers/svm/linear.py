@@ -132,7 +132,7 @@ def _solve_stiff(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> 
 
 def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> tuple[BoxSolution, Array]:
     n, p = features.shape
-    w, b, residual, blur = _start(features, box, max(ROWS_PER_COLUMN * p, n // SAMPLE))
+    w, b, residual, blur, _ = _start(features, box, max(ROWS_PER_COLUMN * p, n // SAMPLE))
     u = np.where(residual > 0, box.hi, box.lo)
     open_rows = _widen(np.abs(residual) <= WINDOW * blur, residual, u, box)
     n_iter, begun = 0, False
@@ -212,6 +212,7 @@ def _start(features: Expansion, box: BoxQP, band: int) -> SmoothedStart:
         else:
             found = _start(features.take(rows), sample, len(rows) // 3)
             start = (found.w, found.b, found.h)
+            band = n if found.cornered else band  # so are those of all rows
     return smoothed_start(features, box, start=start, band=band)
 
 

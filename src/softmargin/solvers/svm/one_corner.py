@@ -38,7 +38,7 @@ __all__ = ["BOX_QP", "KinkedFamily", "SignedBox", "kinked_solution", "signed_box
 
 Array = NDArray[np.floating[Any]]
 
-_COARSE, _COARSEST = 1e-3, 1e-2  # KKT violation first asked for, in units of the score; of coordinate descent
+_COARSE = 1e-3  # KKT violation first asked for, in units of the score
 _FINE = 1e-9
 
 
@@ -169,7 +169,7 @@ def _accepts(problem: Problem) -> bool:
 
 def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
     box = signed_box(problem)
-    violation, n_iter = _COARSEST if problem.expansion.is_sparse else _COARSE, 0
+    violation, n_iter = _COARSE, 0
     u = None if start is None else start.dual
     family = KinkedFamily(
         problem.expansion, intercept=problem.fit_intercept, largest=box.qp.largest, tol=violation, max_iter=max_iter

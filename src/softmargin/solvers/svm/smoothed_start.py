@@ -41,12 +41,13 @@ WINDOW = 3  # half-widths beyond which a row counts as settled
 
 
 class SmoothedStart(NamedTuple):
-    """Weights, intercept, residuals ``q - f`` and the half-width ``h`` of the rounding."""
+    """Weights, intercept, residuals ``q - f``, the half-width ``h`` of the rounding; whether rows lie on corners."""
 
     w: Array
     b: float
     residual: Array
     h: float
+    cornered: bool = False
 
 
 def smoothed_start(
@@ -56,15 +57,16 @@ def smoothed_start(
     w, b, h = start
     point = _Point(features, box, np.zeros_like(w), (w, b))
     point.round_corners(h)
-    held = len(box.q)
+    held, cornered = len(box.q), False
     for _ in range(max_iter):
         if point.advance() <= _ROUGH * point.gap():
             before, held = held, int(np.count_nonzero(np.abs(point.residual) <= (WINDOW * h) * point.reach))
-            if held <= band or (held > _STAY * before and before < len(box.q)):
+            cornered = held > _STAY * before and before < len(box.q)
+            if held <= band or cornered:
                 break
             h /= 3
             point.round_corners(h)
-    return SmoothedStart(point.w, point.b, point.residual, h)
+    return SmoothedStart(point.w, point.b, point.residual, h, cornered)
 
 
 class Multipliers(NamedTuple):
