@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.expansions import Expansion, Response
+from softmargin.expansions import Expansion, Response, SignedWeights
 from softmargin.losses import Loss, ensure_sound
 from softmargin.losses.multiclass import MulticlassLoss
 from softmargin.penalties import ClassPenalty, Penalty
@@ -187,6 +187,13 @@ class Problem:
         """The same problem with ``factor`` times the weight on its data."""
         tilt = None if self.tilt is None else self.tilt * factor
         return replace(self, weights=self.weights * factor, tilt=tilt, constant=self.constant * factor)
+
+    def weighing(self, positive: float, negative: float) -> Problem:
+        """The same problem with other weights on rows of label +1 and -1, by these factors."""
+        if not self.expansion.is_resident:
+            weights: Any = SignedWeights(self.weights, self.y, positive, negative)  # type: ignore[arg-type]
+            return replace(self, weights=weights)
+        return replace(self, weights=self.weights * np.where(self.y > 0, positive, negative))
 
     def take(self, rows: NDArray[np.intp], times: Array) -> Problem:
         """The problem on some of the rows, each standing for ``times`` rows of its kind."""

@@ -136,6 +136,10 @@ class BalancingSVC(ExpansionClassifier):
         return ElasticNet(0.0)
 
     def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
+        if self._bounded and not data.is_resident:
+            raise ValueError(
+                "balance='bounded' fits rows in memory only; a large balance on chunked rows comes near it."
+            )
         problem = super()._problem(data, y)
         # the bounded machine maximises the sum of margins: its objective lacks the ones they are subtracted from
         return replace(problem, constant=-float(problem.weights.sum())) if self._bounded else problem
@@ -145,8 +149,11 @@ class BalancingSVC(ExpansionClassifier):
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         super()._fit_binary(data, y)
-        spread = np.ptp(data.shared.apply(self.solution_.coef))
-        if spread <= _COLLAPSED and not np.isclose(data.weight[y > 0].sum(), data.weight[y < 0].sum()):
+        few = data.shared.sample((y, data.weight))
+        rows = data.shared if few is None else few.expansion
+        y, weight = (y, data.weight) if few is None else (few.vectors[0], few.vectors[1] * few.times)
+        spread = np.ptp(rows.apply(self.solution_.coef))
+        if spread <= _COLLAPSED and not np.isclose(weight[y > 0].sum(), weight[y < 0].sum()):
             warnings.warn(
                 f"The fitted score is constant: with balance={self.balance!r} and unequal classes the majority class "
                 "wins everywhere, whatever C. Use class_weight='balanced' or a smaller balance.",

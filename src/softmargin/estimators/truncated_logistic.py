@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,12 +54,14 @@ class _WeightedFits:
     def __init__(self, fit: Callable[[], FittedScore]) -> None:
         self._fit: Callable[[], FittedScore] | None = fit
         self._score: FittedScore | None = None
+        self._making = threading.Lock()  # chunks are predicted by several threads
 
     def made(self) -> FittedScore:
         """Their scores; from then on the training rows are forgotten."""
-        fit = self._fit
-        if self._score is None and fit is not None:
-            self._score, self._fit = fit(), None
+        with self._making:
+            fit = self._fit
+            if self._score is None and fit is not None:
+                self._score, self._fit = fit(), None
         assert self._score is not None
         return self._score
 
@@ -238,7 +240,8 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         super()._fit_from(start, expansion, X, y, sample_weight)
         # a row is given up where its label's probability is below exp(-level)
         caps = self.__dict__.pop("_caps_", None)
-        self.outliers_ = self.sample_trust_ < expit(self._loss().at if caps is None else CappedByRow(caps).at)
+        if hasattr(self, "sample_trust_"):  # not of chunked rows
+            self.outliers_ = self.sample_trust_ < expit(self._loss().at if caps is None else CappedByRow(caps).at)
         return self
 
     def _training_set(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
@@ -311,8 +314,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     def _weighted(self, problem: Problem, weight: float, start: Solution) -> Solution:
         if weight == 0.5:
             return self.solution_
-        factors = np.where(problem.y > 0, 2 * (1 - weight), 2 * weight)
-        return self._solve(replace(problem, weights=problem.weights * factors), start)
+        return self._solve(problem.weighing(2 * (1 - weight), 2 * weight), start)
 
     def _base(self, problem: Problem) -> Solution:
         """Plain logistic regression: where the fit started, or fitted now."""

@@ -97,8 +97,10 @@ def _choose(problem: Any, solver: str | Engine) -> Engine:
         for engine in engines:
             if engine.fits(problem):
                 return engine
-        wants = "; ".join(f"{engine.name} needs {engine.needs}" for engine in engines)
-        where = "" if problem.expansion.is_resident else " on rows outside memory"
+        resident = problem.expansion.is_resident
+        able = [engine for engine in engines if resident or engine.by_passes]
+        wants = "; ".join(f"{engine.name} needs {engine.needs}" for engine in able)
+        where = "" if resident else " on rows outside memory"
         raise ValueError(f"No solver accepts {_described(problem)}{where}: {wants}.")
     if solver not in named:
         raise ValueError(f"solver must be 'auto' or one of {sorted(named)}; got {solver!r}.")

@@ -179,7 +179,8 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
             if not self._fits_chunks:
                 raise ValueError(
                     f"{type(self).__name__} fits rows in memory only; MarginClassifier, CoherenceClassifier, "
-                    "RobustSVC, RuleBoostClassifier and CompositeLeastSquaresClassifier fit chunked rows."
+                    "RobustSVC, TruncatedLogisticRegression, BalancingSVC, RuleBoostClassifier and "
+                    "CompositeLeastSquaresClassifier fit chunked rows."
                 )
             return chunked_training_set(self, X, y, sample_weight)
         X, y = self._validate(X, y=y)

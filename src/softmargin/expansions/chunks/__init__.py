@@ -1,7 +1,15 @@
 """Rows that are never in memory together: in files, from an iterator, or on the workers of a cluster."""
 
 from softmargin.expansions.chunks.cache import ChunkCache
-from softmargin.expansions.chunks.chunk import Chunk, ChunkVector, ClassCodes, ClassSigns, FoldWeights, RowWeights
+from softmargin.expansions.chunks.chunk import (
+    Chunk,
+    ChunkVector,
+    ClassCodes,
+    ClassSigns,
+    FoldWeights,
+    RowWeights,
+    SignedWeights,
+)
 from softmargin.expansions.chunks.coded import CodedChunks, coded_part
 from softmargin.expansions.chunks.dask import DaskChunks, by_partition, is_dask, rows_of_dask
 from softmargin.expansions.chunks.first_look import FirstLook
@@ -30,6 +38,7 @@ __all__ = [
     "LocalChunks",
     "ParquetPlan",
     "RowWeights",
+    "SignedWeights",
     "by_partition",
     "coded_part",
     "is_dask",

@@ -19,7 +19,17 @@ from scipy import sparse
 from softmargin.expansions.features import DenseFeatures, SparseFeatures
 from softmargin.expansions.protocol import Array
 
-__all__ = ["Chunk", "ChunkVector", "ClassCodes", "ClassSigns", "FoldWeights", "RowWeights", "Source", "check_finite"]
+__all__ = [
+    "Chunk",
+    "ChunkVector",
+    "ClassCodes",
+    "ClassSigns",
+    "FoldWeights",
+    "RowWeights",
+    "SignedWeights",
+    "Source",
+    "check_finite",
+]
 
 
 @dataclass(frozen=True)
@@ -135,6 +145,19 @@ class RowWeights(ChunkVector):
         return replace(self, scale=self.scale * float(factor))
 
     __rmul__ = __mul__
+
+
+@dataclass(frozen=True)
+class SignedWeights(ChunkVector):
+    """Weights times one number where the sign of a row is positive, and another where it is not."""
+
+    weights: ChunkVector
+    signs: ChunkVector
+    positive: float
+    negative: float
+
+    def of(self, chunk: Chunk) -> Array:
+        return self.weights.of(chunk) * np.where(self.signs.of(chunk) > 0, self.positive, self.negative)
 
 
 @dataclass(frozen=True)
