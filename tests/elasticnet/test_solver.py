@@ -122,8 +122,8 @@ def test_tilt_and_offset_enter_the_margins():
     assert np.all(np.abs(G[~nonzero]) <= 0.5 + 1e-4)
 
 
-def test_float32_data_stay_float32_and_agree():
-    X, y, weights = draw(8, 200, 30)
+def test_large_float32_data_stay_float32_and_agree():
+    X, y, weights = draw(8, 40_000, 30)
     problem, single = fit(losses.Logistic(), X.astype(np.float32), y, weights, 0.5, tol=1e-5)
     _, double = fit(losses.Logistic(), X.astype(np.float32).astype(float), y, weights, 0.5)
     assert problem.expansion.dtype == np.float32

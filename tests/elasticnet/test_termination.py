@@ -47,3 +47,34 @@ def test_rounds_end_where_a_concave_penalty_gains_no_more_digits():
         solution = MarginClassifier(penalty="scad", tol=1e-12).fit(X, rng.integers(0, 2, 60), weight).solution_
     gained = -np.diff(solution.history) / solution.history[0]
     assert np.count_nonzero(gained <= 1e-12) < 20
+
+
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e8])
+@pytest.mark.parametrize("loss", ["squared_hinge", "least_squares", "modified_huber", "huberized_hinge", "logistic"])
+@pytest.mark.parametrize("shape", [(10, 35), (40, 20)])
+def test_l1_costs_tiny_beside_the_slopes_are_minimised_all_the_same(loss, size, shape):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_t(2, size=shape), np.arange(shape[0]) % 2
+    X[:, 0] += y
+    for l1_ratio in (0.5, 1.0):
+        assert MarginClassifier(loss=loss, l1_ratio=l1_ratio, tol=1e-4).fit(size * X, y).solution_.converged
+
+
+def test_rounds_end_where_no_bound_can_be_minimised():
+    rng = np.random.default_rng(0)
+    X = 1e13 * rng.standard_t(2, size=(12, 100))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        solution = RobustSVC(penalty="scad", max_iter=10**6, tol=1e-9).fit(X, np.arange(12) % 2).solution_
+    assert np.isfinite(solution.gap)
+    assert not solution.converged
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_small_tables_of_single_precision_converge_to_the_default_tolerance(kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(44, 4)).astype(np.float32)
+    for l1_ratio in (0.01, 1.0):
+        for positive in (False, True):
+            model = MarginClassifier(kernel=kernel, l1_ratio=l1_ratio, positive=positive)
+            assert model.fit(X, np.arange(44) % 4, sample_weight=rng.integers(1, 4, 44)).solution_[0].converged

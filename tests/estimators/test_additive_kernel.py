@@ -151,3 +151,18 @@ def test_float32_rows_give_float32_scores():
         warnings.simplefilter("error")
         model = AdditiveKernelClassifier().fit(X.astype(np.float32), y)
     assert model.decision_function(X.astype(np.float32)).dtype == np.float32
+
+
+def test_very_many_components_are_certified_all_though_few_move_at_a_time():
+    rng = np.random.default_rng(0)
+    X = rng.random((30, 36))
+    model = AdditiveKernelClassifier(interactions=True).fit(X, X[:, 0] * X[:, 35] > 0.25)
+    assert len(model.components_) == 36 + 36 * 35 // 2
+    assert model.solution_.converged
+
+
+def test_images_of_more_components_than_rows_are_those_of_each():
+    rng = np.random.default_rng(0)
+    columns, coef = AdditiveColumns(rng.random((5, 7)), True), rng.normal(size=5)
+    each = [columns.weighted(one).apply(coef) for one in np.eye(len(columns.components))]
+    np.testing.assert_allclose(columns.images(coef), np.column_stack(each), atol=1e-12)

@@ -62,7 +62,8 @@ def test_features_multiply_as_their_matrix(name):
 
 
 def test_dense_features_are_not_copied_in_either_order_or_precision():
-    for matrix in (X, np.asfortranarray(X), X.astype(np.float32)):
+    large = np.zeros((2048, 1024), dtype=np.float32)
+    for matrix in (X, np.asfortranarray(X), large):
         assert DenseFeatures(matrix).rows().base is matrix or DenseFeatures(matrix).rows() is matrix
         assert DenseFeatures(matrix).dtype == matrix.dtype
 

@@ -141,7 +141,7 @@ class AdditiveKernelClassifier(ExpansionClassifier):
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         columns: AdditiveColumns = data.shared
-        expansion = columns.weighted(np.ones(len(columns.components)))
+        expansion = columns.weighted(np.zeros(len(columns.components)))  # weights are what is to be found
         problem = Problem(
             self._loss().of_classes(data.codes),
             expansion,

@@ -1,10 +1,19 @@
 """Linear features, dense and sparse."""
 
-from softmargin.expansions.features.base import Features, LinearScore, ManyTerm, Sums, parts_of, totals_of
+from softmargin.expansions.features.base import (
+    FEW_NUMBERS,
+    Features,
+    LinearScore,
+    ManyTerm,
+    Sums,
+    parts_of,
+    totals_of,
+)
 from softmargin.expansions.features.dense import DenseFeatures
 from softmargin.expansions.features.sparse import SparseFeatures, canonical_sparse
 
 __all__ = [
+    "FEW_NUMBERS",
     "DenseFeatures",
     "Features",
     "LinearScore",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.expansions.features.base import Features, parts_of, totals_of
+from softmargin.expansions.features.base import Features, parts_of, precise, totals_of
 from softmargin.expansions.memory import require_square
 from softmargin.expansions.protocol import Array, Rows, Term, Totals, row_blocks
 
@@ -24,10 +24,10 @@ _GRAM_BYTES = 1 << 25  # columns multiplied at once by outer(): their float32 pr
 
 
 class DenseFeatures(Features):
-    """A dense matrix of features, used in place."""
+    """A dense matrix of features, used in place unless it is small and in single precision."""
 
     def __init__(self, X: Any) -> None:
-        self._X = np.asarray(X)
+        self._X = precise(np.asarray(X))
         if self._X.ndim != 2:
             raise ValueError(f"X must have two dimensions; got {self._X.ndim}.")
 

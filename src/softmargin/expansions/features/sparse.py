@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softmargin._compiled.sparse_rows import bent_product, gram, has_repeats, squared_norms
-from softmargin.expansions.features.base import Features
+from softmargin.expansions.features.base import Features, precise
 from softmargin.expansions.memory import require_square
 from softmargin.expansions.protocol import Array, Rows
 
@@ -58,7 +58,7 @@ class SparseFeatures(Features):
     def __init__(self, X: Any) -> None:
         if not sparse.issparse(X) or X.format not in ("csr", "csc"):
             raise ValueError("SparseFeatures needs a scipy sparse matrix in CSR or CSC format.")
-        self._X = X
+        self._X = precise(X)
         self._other: Any = None
         self._turned: Any = None
 

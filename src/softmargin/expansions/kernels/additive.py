@@ -110,8 +110,25 @@ class AdditiveColumns:
 
     def images(self, coef: Array) -> Array:
         """``K_j coef`` of every component, a column each."""
+        if self._keeps and len(self.components) > len(self.X):
+            return self._images_by_row(coef)
         images = [K @ coef for K in self._matrices(np.arange(len(self.components)))]
         return np.column_stack(images) if images else np.zeros((len(self.X), 0))
+
+    def _images_by_row(self, coef: Array) -> Array:
+        """The same for more components than rows: all products of two features in a row are one matrix product."""
+        features = sorted({v for component in self.components for v in component})
+        place = {v: number for number, v in enumerate(features)}
+        first = np.array([place[component[0]] for component in self.components])
+        last = np.array([place[component[-1]] for component in self.components])
+        alone = np.array([len(component) == 1 for component in self.components])
+        matrices = np.stack([self._of_feature(v) for v in features])
+        images = np.empty((len(self.X), len(self.components)))
+        for i in range(len(self.X)):
+            row = matrices[:, i]
+            pairs = (row * coef) @ row.T
+            images[i] = np.where(alone, (row @ coef)[first], pairs[first, last])
+        return images
 
     def _matrices(self, at: NDArray[np.intp]) -> Iterator[Array]:
         for j in at:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softmargin.expansions.features import DenseFeatures
+from softmargin.expansions.features import FEW_NUMBERS, DenseFeatures
 from softmargin.expansions.kernels.gram import check_gram, require_semidefinite
 from softmargin.expansions.kernels.kernel import Kernel
 from softmargin.expansions.protocol import Array, Rows, Sampled, Term, Totals
@@ -62,6 +62,19 @@ class KernelScore:
         return {"kernel": self.kernel, "rows": self.rows, "coef": self.coef}
 
 
+def _similarities_among(points: Any, kernel: Kernel) -> Array:
+    """The matrix of all pairs; of few points in double precision, where it is as semidefinite as the kernel is.
+
+    What single precision cannot hold is refused here as it would be in prediction.
+    """
+    if points.dtype == np.float32 and points.shape[0] ** 2 <= FEW_NUMBERS:
+        precise = points.astype(np.float64)
+        K = kernel(precise, precise)
+        if float(np.abs(K).max(initial=0.0)) <= float(np.finfo(np.float32).max):
+            return K
+    return kernel(points, points)
+
+
 class KernelColumns:
     """``f = K beta``; ``points`` are the training rows, or their numbers when ``K`` was given."""
 
@@ -74,6 +87,7 @@ class KernelColumns:
         self._K = None if K is None else np.asarray(K)
         self.kernel = kernel
         self.points = points
+        self._features: DenseFeatures | None = None
 
     @classmethod
     def from_rows(cls, X: Any, kernel: Kernel) -> KernelColumns:
@@ -85,12 +99,14 @@ class KernelColumns:
     @property
     def _matrix(self) -> Array:
         if self._K is None:
-            self._K = self.kernel(self.points, self.points)
+            self._K = _similarities_among(self.points, self.kernel)
         return self._K
 
     @property
     def _columns(self) -> DenseFeatures:
-        return DenseFeatures(self._matrix)
+        if self._features is None:
+            self._features = DenseFeatures(self._matrix)
+        return self._features
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -153,7 +169,7 @@ class KernelColumns:
         return self._matrix[at]
 
     def columns(self, at: NDArray[np.intp]) -> Any:
-        return np.asfortranarray(self._matrix if len(at) == self.shape[1] else self._matrix[:, at])
+        return self._columns.columns(at)
 
     def take(self, rows: NDArray[np.intp]) -> KernelColumns:
         K = None if self._K is None else self._K[np.ix_(rows, rows)]

@@ -13,7 +13,8 @@ with ``K = sum_j theta_j K_j``: an ordinary kernel fit inside. ``g`` is convex f
 
 Lin and Zhang alternate a kernel fit and a nonnegative garrote (``beta`` fixed). That is a bound of ``g`` that touches
 it, and it converges linearly, by a factor of 0.8 to 0.97 a round on simulated rows; Newton's method with the sign
-constraint (a nonnegative least-squares problem a step) needs seven to nine kernel fits for six digits.
+constraint (a nonnegative least-squares problem a step) needs seven to nine kernel fits for six digits. Of very many
+components only those in use and the worst violators, ``q_j > 1``, move in a step; the certificate asks all of them.
 
 *Certificate.* The dual of (S) has the constraints ``q_j <= 1``. ``s beta`` with ``s = min(1, 1 / max_j q_j^(1/2))``
 keeps them, and the dual objective is concave, so it is at least ``s D(beta) + (1 - s) D(0)``: the value of (S) less
@@ -60,6 +61,7 @@ _INNER = 1e-12  # the relative gap of kernel fits: gradients in theta, of first 
 _NOISE = 1e-11  # relative changes of the objective that the kernel fits explain
 _NEGLIGIBLE = 1e-10  # weights below this share of the largest are rounding of the least-squares problem
 _ROUNDS = 100  # bounds of a nonconvex loss
+_MOST = 500  # components that move at a time: the Hessian of more, and its least-squares problem, take seconds
 
 
 class ComponentFit(NamedTuple):
@@ -117,21 +119,34 @@ class _Point:
 
     def newton_weights(self) -> Array:
         """The minimiser over ``theta >= 0`` of the quadratic model of ``g`` here."""
-        slope, H = 0.5 * (1 - self.squares), self._hessian()
+        moving = self._moving()
+        slope, H = 0.5 * (1 - self.squares[moving]), self._hessian(moving)
         ridge = 1e-12 * max(float(np.trace(H)), _TINY) / max(len(H), 1)
         H[np.diag_indices(len(H))] += ridge
-        right = H @ self.weights - slope
+        right = H @ self.weights[moving] - slope
         L = shifted_cholesky(H).triangle()
         target = linalg.solve_triangular(L, right, lower=True, check_finite=False)
         found, _ = nnls(L.T, target, maxiter=100 * len(target))
-        return np.where(found > _NEGLIGIBLE * found.max(initial=0.0), found, 0.0)
+        weights = np.zeros_like(self.weights)
+        weights[moving] = np.where(found > _NEGLIGIBLE * found.max(initial=0.0), found, 0.0)
+        return weights
 
-    def _hessian(self) -> Array:
-        """``G'MG``, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
+    def _moving(self) -> NDArray[np.intp]:
+        """All components, or those in use and the worst violators of very many."""
+        if len(self.weights) <= _MOST:
+            return np.arange(len(self.weights))
+        used = np.flatnonzero(self.weights)
+        others = np.setdiff1d(np.flatnonzero(self.squares > 1), used)
+        room = max(_MOST - len(used), _MOST // 10)
+        worst = others[np.argsort(-self.squares[others], kind="stable")[:room]]
+        return np.sort(np.concatenate([used, worst]))
+
+    def _hessian(self, moving: NDArray[np.intp]) -> Array:
+        """``G'MG`` of some components, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
         r = np.sqrt(np.maximum(self.problem.evaluate(self.margins).curvature, 0.0))
         A = r[:, None] * self.problem.expansion.outer() * r
         A[np.diag_indices(len(A))] += 1.0
-        half = r[:, None] * np.column_stack([self.images, np.ones(len(r))])
+        half = r[:, None] * np.column_stack([self.images[:, moving], np.ones(len(r))])
         inner = half.T @ shifted_cholesky(A)(half)
         H, border, corner = inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1])
         if self.problem.fit_intercept and corner > 0:
@@ -143,7 +158,7 @@ def select_components(
     problem: Problem, columns: AdditiveColumns, *, tol: float, max_iter: int, verbose: int
 ) -> ComponentFit:
     """Minimise (S) to a relative gap of ``tol``; the expansion of ``problem`` is replaced by sums of ``columns``."""
-    weights = np.ones(len(columns.components))
+    weights = _first_weights(columns)
     problem = replace(problem, expansion=columns.weighted(weights))
     trusted = problem if problem.loss.convex else bound_at(problem, certain_margins(problem))
     if not NEWTON.fits(trusted):
@@ -155,6 +170,12 @@ def select_components(
     if problem.loss.convex:
         return search.result(*search.convex(problem, weights, None))
     return _Rounds(problem, search, trusted).run()
+
+
+def _first_weights(columns: AdditiveColumns) -> Array:
+    """All components alike, or none of very many."""
+    k = len(columns.components)
+    return np.ones(k) if k <= _MOST else np.zeros(k)
 
 
 @dataclass(frozen=True)
@@ -230,7 +251,7 @@ class _Rounds:
             check_majorizer(part)
         self.problem, self.search = problem, search
         self.inner = replace(search, tol=0.5 * search.tol)  # what a round may still gain has the other half
-        self.point = self.last = self.inner.convex(trusted, np.ones(len(search.columns.components)), None)[0]
+        self.point = self.last = self.inner.convex(trusted, _first_weights(search.columns), None)[0]
         self.fallen = False  # a class was given up
 
     def objective(self) -> float:

@@ -54,6 +54,7 @@ _TINY = 1e-300
 _EQUAL = 1e-6  # scores that differ by less, beside 1 and the largest, are one score
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
 _INNER = 10  # steps of the inner solver that a round may take on average
+_SHORT = 3  # bounds in a row whose minimisation ends short of the tolerance, and no nearer to it than the last one
 
 
 @dataclass(frozen=True)
@@ -193,6 +194,7 @@ class _Rounds:
         self.many = len(problem.y) > FEW_ROWS
         self.drop, self.accuracy, self.near = _FIRST * abs(self.value), fit.tol, False
         self.steps_left = _INNER * fit.max_iter
+        self.short, self.lack = 0, np.inf
 
     def objective(self) -> float:
         return self.value
@@ -213,7 +215,7 @@ class _Rounds:
             self.accuracy = tol**2 if repeats else max(tol**2, share)
             found = inner.minimise(self.bound, self.value, self.accuracy, self.fit.max_iter, self.fit.verbose)
             self.steps_left -= found.n_iter
-            if found.status == "unbounded":
+            if found.status == "unbounded" or self._ends_short(found):
                 return None
         value = inner.objective(self.problem)
         self.drop, self.value = self.value - value, value
@@ -224,6 +226,12 @@ class _Rounds:
             self.fit.on_round(inner.margins, inner.coef)
         self.near = self.problem.loss.smooth and moved <= _NEAR
         return moved <= tol or (self.many and self.drop <= tol * abs(value))
+
+    def _ends_short(self, found: Solution) -> bool:
+        """Whether one bound after the other was not minimised to the tolerance, so that none will certify the fit."""
+        nearer = found.gap <= max(self.fit.tol, self.accuracy) or found.gap < 0.5 * self.lack
+        self.short, self.lack = 0 if nearer else self.short + 1, found.gap
+        return self.short >= _SHORT
 
 
 def _bound_at_scores(problem: Problem, scores: Array) -> Problem:
