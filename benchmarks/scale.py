@@ -218,13 +218,22 @@ if __name__ == "__main__":
 """
 
 
-def run(body: str, **settings: Any) -> dict[str, float]:
-    """The last line of a script run by itself: seconds, gigabytes above the imports, and what it says of the fit."""
+def run(body: str, patience: float | None = None, **settings: Any) -> dict[str, float]:
+    """The last line of a script run by itself: seconds, gigabytes above the imports, and what it says of the fit.
+
+    A script that is not done after ``patience`` seconds is ended.
+    """
     head = "\n".join(f"{name} = {value!r}" for name, value in settings.items())
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "one.py"
         script.write_text(_FRAME.format(settings=head, body=body))
-        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=os.environ)
+        env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+        try:
+            done = subprocess.run(
+                [sys.executable, str(script)], capture_output=True, text=True, env=env, timeout=patience
+            )
+        except subprocess.TimeoutExpired as late:
+            raise Absent(f"not done in {patience:g} s") from late
     found = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
     if not found:
         raise Absent(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "the script said nothing")

@@ -111,6 +111,17 @@ THRESHOLDS = (
         lambda n: n**3,
     ),
     Threshold(
+        "softmargin.expansions.landmarks.features",
+        "MANY_PAIRS",
+        ("Hessians", np.inf),
+        ("conjugate gradients", 0),
+        lambda m: _fits(
+            lambda: MarginClassifier(kernel="rbf", n_components=m, random_state=0), lambda _: _cloud(30_000, 20)
+        )(m),
+        (500, 1000, 1500),
+        lambda m: 30_000 * m**2,
+    ),
+    Threshold(
         "softmargin.solvers.nonconvex.dual_bounds",
         "_MANY",
         ("Newton on margins", np.inf),

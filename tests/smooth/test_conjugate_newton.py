@@ -7,6 +7,7 @@ import pytest
 
 from softmargin import MarginClassifier, chunks, losses
 from softmargin.expansions import Kernel, KernelColumns, NystroemFeatures, memory
+from softmargin.expansions.landmarks import features
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
@@ -26,7 +27,7 @@ RBF = Kernel("rbf", gamma=0.5)
 @pytest.fixture(autouse=True)
 def always(monkeypatch):
     """However few the pairs; a sample is a small part of the rows."""
-    monkeypatch.setattr(conjugate_newton, "MANY_PAIRS", 0)
+    monkeypatch.setattr(features, "MANY_PAIRS", 0)
     monkeypatch.setattr(conjugate_newton, "_FEWEST", 100)
 
 

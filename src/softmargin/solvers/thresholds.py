@@ -13,7 +13,6 @@ from softmargin.expansions import Expansion
 __all__ = [
     "CHEAP_FACTOR",
     "FEW_ROWS",
-    "MANY_PAIRS",
     "MANY_ROWS",
     "ROWS_PER_COLUMN",
     "SINGLE_PRECISION",
@@ -38,9 +37,6 @@ SINGLE_PRECISION, STEEP = 2e8, 1e5
 # From so many rows, and so many per column, a fit of a sample pays as a start: reading all rows is then the price
 # (``python -m benchmarks thresholds``).
 MANY_ROWS, ROWS_PER_COLUMN = 20_000, 100
-# Rows times landmarks squared from where conjugate gradients on similarities beat Hessians of landmark features
-# (``python -m benchmarks landmarks --only growth``).
-MANY_PAIRS = 2e10
 # Up to so many rows nonconvex fits settle scores to tol and take Newton steps whole or not at all: which of several
 # minima is found is then decided by the method and not by rounding (``benchmarks robust``).
 FEW_ROWS = 1000

@@ -33,6 +33,7 @@ EXACT_ROWS = 3000  # up to which all pairs cost no more than a second (``python 
 # landmarks for each unit of sqrt(n), at most, and the error below which more of them change no prediction
 # (``python -m benchmarks landmarks --only auto``)
 _PER_ROOT, _MOST, _ENOUGH = 10, 5000, 1e-6
+_EVENLY = 0.5  # share of the landmarks drawn evenly (``python -m benchmarks landmarks --only choice``)
 _CANDIDATES, _FEWEST_CANDIDATES = 3, 4000  # rows for each landmark that may become one, and at least
 _SQUARES, _SHARE = 4, 0.25  # matrices of the landmarks squared that a fit holds, and the share of memory they may take
 _BLOCKS, _LEAST_BLOCK = 20, 32  # in which landmarks are drawn
@@ -96,7 +97,7 @@ def _drawn(candidates: _Candidates, most: int, random: Any) -> tuple[NDArray[np.
     size = max(most // _BLOCKS, _LEAST_BLOCK)
     while len(chosen) < most and left.sum() > _ENOUGH * total:
         k = len(chosen)
-        chances = left if 2 * k >= most else np.where(left > 0, 1.0, 0.0)
+        chances = left if k >= _EVENLY * most else np.where(left > 0, 1.0, 0.0)
         block = np.unique(random.choice(n, size=min(size, most - k), p=chances / chances.sum()))
         columns = candidates.to(block) - factor[:, :k] @ factor[block, :k].T
         inner = columns[block]

@@ -29,18 +29,21 @@ __all__ = ["LandmarkFeatures"]
 _BLOCK_BYTES = 1 << 22  # of similarities made at once: they stay in cache between the two products with them
 _HELD, _KEPT = 0.5, 0.25  # share of the free memory that features, or similarities, may take
 _SAMPLED = 1 << 16  # rows of a sample, as many as chunked rows have
+# Rows times landmarks squared from where a smooth fit costs less by products with similarities than by Hessians of the
+# features (``python -m benchmarks landmarks --only growth``, ``python -m benchmarks thresholds``).
+MANY_PAIRS = 2.8e10
 _FEW = 3  # columns up to which products one by one are faster than together
 
 
 class LandmarkFeatures(Features):
     """The features of rows ``X`` in a basis of landmarks; ``n_threads`` share a pass over the rows."""
 
-    is_landmark = True
-
     def __init__(self, X: Any, basis: LandmarkBasis, n_threads: int = 1) -> None:
         self.X, self.basis, self.n_threads = X, basis, n_threads
         self._size = self.shape[0] * self.shape[1] * self.dtype.itemsize
         self.is_resident = memory.fits(self._size, _HELD)
+        # so many features that multiplying with them is all that should be done
+        self.is_landmark = not self.is_resident or self.shape[0] * self.shape[1] ** 2 > MANY_PAIRS
         self._blocks_kept: set[int] = set()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -210,7 +213,7 @@ class LandmarkFeatures(Features):
         return self.basis.features(self.similarities(at))
 
     def take(self, rows: NDArray[np.intp]) -> Any:
-        if self._made:
+        if self._made or not self.is_landmark:
             return self.dense.take(rows)
         return LandmarkFeatures(self.X[rows], self.basis, self.n_threads)
 

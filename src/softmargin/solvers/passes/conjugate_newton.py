@@ -29,7 +29,6 @@ from softmargin.solvers.passes.newton import Visited, tell_and_keep
 from softmargin.solvers.passes.resumed import keep_point, resumed
 from softmargin.solvers.passes.sample_newton import GradientTerm, sample_problem, sample_system
 from softmargin.solvers.ridge.subsampled_start import stratified_sample
-from softmargin.solvers.thresholds import MANY_PAIRS
 
 __all__ = ["CONJUGATE_NEWTON", "ConjugateNewton"]
 
@@ -136,10 +135,7 @@ def _newton_step(here: Visited, system: Bordered, tol: float) -> tuple[Array, in
 def _accepts(problem: Problem) -> bool:
     loss, penalty, expansion = problem.loss, problem.penalty, problem.expansion
     ridge = penalty.convex and penalty.ridge > 0 and penalty.l1_ratio == 0 and not penalty.positive
-    if not (expansion.is_landmark and ridge and loss.convex and loss.smooth and loss.parts == (loss,)):
-        return False
-    n, m = expansion.shape
-    return not expansion.is_resident or n * m**2 > MANY_PAIRS
+    return expansion.is_landmark and ridge and loss.convex and loss.smooth and loss.parts == (loss,)
 
 
 def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
