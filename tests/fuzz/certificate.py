@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from .data import Data
@@ -107,8 +108,7 @@ def spectral(K: np.ndarray) -> np.ndarray:
 def gram(model: Any, X: np.ndarray) -> np.ndarray | None:
     gamma = model.gamma
     if model.kernel == "rbf" and not isinstance(gamma, str):
-        square = (X**2).sum(axis=1)
-        return np.exp(-gamma * np.maximum(square[:, None] + square - 2 * X @ X.T, 0))
+        return np.exp(-gamma * cdist(X, X, "sqeuclidean"))  # squares of lengths would lose the digits of offset rows
     if model.kernel == "linear":
         return X @ X.T
     if model.kernel == "poly" and not isinstance(gamma, str):

@@ -348,3 +348,23 @@ def test_costs_too_small_to_be_seen_leave_the_constant_of_the_larger_class(size)
     path = paths.cost_path(X, y, sample_weight=size * rng.integers(1, 4, size=22), C_max=1e3)
     assert path.gap <= 1e-6
     assert np.all(path.decision_function(X, 500.0) < 0)
+
+
+@pytest.mark.filterwarnings("ignore:the path is not exact")  # at knots inside, where columns are large
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize("column", [1.0, 1e3])
+def test_next_to_its_ends_a_weight_path_is_optimal_in_units_of_the_objective_left(end, column):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = np.repeat(rng.integers(-3, 4, size=(30, 2)).astype(float), 2, axis=0)
+        X[:, 0] *= column
+        signs = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+        path = paths.weight_path(X, signs, C=500.0)
+        for away in (1e-5, 1e-8, 1e-10):
+            pi = away if end == 0 else 1 - away
+            solution = path.at(pi)
+            cost = 1e3 * np.where(signs > 0, 1 - pi, pi)
+            margins = signs * (X @ solution.coef + solution.intercept)
+            primal = 0.5 * float(solution.coef @ solution.coef) + float(cost @ np.maximum(1 - margins, 0))
+            dual = float(np.abs(solution.dual).sum()) - 0.5 * float(np.square(X.T @ solution.dual).sum())
+            assert primal - dual <= 1e-5 * primal + 1e-13 * float(cost.sum())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoxQP", "BoxSolution", "Iterate", "feasible_start", "midpoint"]
+__all__ = ["BoxQP", "BoxSolution", "Iterate", "best_intercept", "feasible_start", "midpoint"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -111,3 +111,10 @@ def midpoint(interval: tuple[float, float]) -> float:
     """The middle of an interval, its finite end if only one is finite, 0 if none is."""
     finite = [end for end in interval if np.isfinite(end)]
     return sum(finite) / len(finite) if finite else 0.0
+
+
+def best_intercept(r: Array, lo: Array, hi: Array) -> float:
+    """The minimum over b of ``sum max{v (r - b) : lo <= v <= hi}``: the slope grows by ``hi - lo`` at each ``r``."""
+    order = np.argsort(r)
+    slope = np.cumsum((hi - lo)[order]) - hi.sum()
+    return float(r[order[min(int(np.searchsorted(slope, 0.0)), len(r) - 1)]])

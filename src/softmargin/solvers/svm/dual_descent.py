@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from softmargin._compiled.dualdescent import descend_rows
 from softmargin.expansions import Expansion
+from softmargin.solvers.svm.box_problem import best_intercept
 from softmargin.solvers.svm.box_qp import SNAP, BoxQP, BoxSolution, Iterate, box_report, feasible_start
 
 __all__ = ["MOST_PASSES", "PASSES_COUNTED", "descend", "dual_descent", "is_cheap_to_finish", "passes_worth"]
@@ -66,7 +67,7 @@ def dual_descent(
     u, left, passes = descend(features, box, np.zeros_like(box.q), start, tol, max_passes)
     w = features.transpose(u)
     G = features.apply(w) - box.q
-    b = _best_intercept(-G, box) if box.intercept else 0.0
+    b = best_intercept(-G, box.lo, box.hi) if box.intercept else 0.0
     found = box_report(box, Iterate(u, G, 1 + passes // PASSES_COUNTED), tol, intercept=b)
     return replace(found, converged=left <= tol, violation=max(left, 0.0)), w
 
@@ -94,10 +95,3 @@ def _middle(residual: Array, u: Array, box: BoxQP) -> float:
     """The intercept that the free multipliers of a start suggest."""
     free = (u > box.lo) & (u < box.hi)
     return float(np.median(residual[free])) if free.any() else 0.0
-
-
-def _best_intercept(r: Array, box: BoxQP) -> float:
-    """The minimum over b of ``sum max{v (r - b) : lo <= v <= hi}``: the slope grows by ``hi - lo`` at each ``r``."""
-    order = np.argsort(r)
-    slope = np.cumsum((box.hi - box.lo)[order]) - box.hi.sum()
-    return float(r[order[min(int(np.searchsorted(slope, 0.0)), len(r) - 1)]])
