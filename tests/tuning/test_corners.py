@@ -131,3 +131,11 @@ def test_the_balance_is_chosen_along_the_exact_path(moons, criterion):
         assert found.value == pytest.approx(soft_errors(y, scores, np.ones(len(y))).mean(), abs=1e-4)
     with pytest.raises(ValueError, match="criterion must be"):
         BalancingSVC.choose(X, y, criterion="cv")
+
+
+@pytest.mark.parametrize("criterion", ["cv", "alo", "gacv", "egacv", "aic", "bic"])
+def test_no_criterion_of_a_machine_with_an_infinite_slope_is_undefined(moons, criterion):
+    X, y = moons
+    tuned = TunedClassifier(BalancingSVC(balance=np.inf), criterion=criterion, grid=4, random_state=0).fit(X, y)
+    assert np.isfinite(tuned.best_score_)
+    assert not tuned.results_[criterion].isna().any()

@@ -355,3 +355,33 @@ def test_infinite_losses_leave_a_candidate_unchosen_and_say_nothing():
     mean, error = PathJudge._summary(losses, np.ones(3), np.ones(3))
     assert np.isfinite([mean[0], error[0]]).all()
     assert np.isinf([mean[1], error[1]]).all()
+
+
+@pytest.mark.parametrize("scoring", ["log_loss", "brier", "error", "soft_error"])
+@pytest.mark.parametrize("model", [ProbabilisticSVC(), MulticategorySVC(), MarginClassifier()])
+def test_rows_of_zero_weight_enter_no_fold(model, scoring):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
+    weight = np.where((y == 2) & (np.arange(30) > 8), 0.0, 1.0)  # three rows of the last class are left
+    if not hasattr(model, "predict_proba") and scoring in ("log_loss", "brier"):
+        pytest.skip("no probabilities")
+    tuned = TunedClassifier(model, grid={"C": [0.1, 1.0]}, cv=3, scoring=scoring, criterion="cv", random_state=0)
+    some = clone(tuned).fit(X, y, sample_weight=weight)
+    rest = clone(tuned).fit(X[weight > 0], y[weight > 0])
+    np.testing.assert_allclose(some.results_["cv"], rest.results_["cv"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("scoring", ["log_loss", "error", "soft_error"])
+@pytest.mark.parametrize("model", [ProbabilisticSVC(), MarginClassifier()])
+def test_folds_of_ones_own_refer_to_the_rows_given_and_may_leave_a_class_out(model, scoring):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(24, 2)), np.repeat([0, 1, 2], 8)
+    weight = np.where(np.arange(24) % 8 == 3, 0.0, 1.0)
+    folds = [(np.arange(16), np.arange(16, 24)), (np.arange(4, 24), np.arange(4))]
+    tuned = TunedClassifier(model, grid={"C": [0.1, 1.0]}, cv=folds, scoring=scoring, criterion="cv")
+    found = tuned.fit(X, y, sample_weight=weight).results_["cv"]
+    assert np.all(np.isfinite(found))
+    keep = np.flatnonzero(weight > 0)
+    kept = [tuple(np.flatnonzero(np.isin(keep, part)) for part in fold) for fold in folds]
+    again = clone(tuned).set_params(cv=kept).fit(X[keep], y[keep]).results_["cv"]
+    np.testing.assert_allclose(found, again, rtol=1e-6)

@@ -87,6 +87,8 @@ def cornered_fit(problem: Problem, solution: Solution, cost: float, count: Array
     scores = problem.expansion.apply(solution.coef) + solution.intercept
     corner = _corner(problem)
     assert corner is not None
+    if np.isinf(corner.right_slope):  # no row lies beyond such a corner but by rounding, which would cost infinitely
+        scores = problem.y * np.minimum(problem.y * scores, corner.at)
     weights = cost * problem.weights
     reach, pull = np.minimum(-weights * corner.left_slope, np.inf), problem.y * dual
     least = -weights * corner.right_slope

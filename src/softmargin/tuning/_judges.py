@@ -97,7 +97,8 @@ class _Judge:
             raise ValueError(f"grid['C'] must be 'auto', an int or positive numbers; got {chosen!r}.")
         return costs
 
-    def _folds(self, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _folds(self, codes: np.ndarray, rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Folds of the rows that count; ``rows`` are their numbers, which folds of one's own refer to."""
         blank, cv = np.zeros(len(codes)), self.options.cv
         if self.criterion == "loo":
             return list(LeaveOneOut().split(blank))
@@ -110,7 +111,10 @@ class _Judge:
                 raise ValueError("a class has one sample only, so no fold can hold it out; use criterion='alo'.")
             cv = check_cv(min(cv, smallest), codes, classifier=True)
             cv.shuffle, cv.random_state = True, self.options.seed
-        return list(check_cv(cv, codes, classifier=True).split(blank, codes))
+        found = check_cv(cv, codes, classifier=True).split(blank, codes)
+        if hasattr(cv, "split"):
+            return list(found)
+        return [(np.flatnonzero(np.isin(rows, train)), np.flatnonzero(np.isin(rows, test))) for train, test in found]
 
     def _perturb(self, rows: LabelledRows) -> list[Perturbation]:
         if len(self.classes) > 2:
@@ -216,7 +220,7 @@ class PathJudge(_Judge):
         closed_form = self.criterion == "loo" and problem.loss.name == "least_squares"
         if self.criterion == "alo" or closed_form:
             return influence_scores(problem, costs, solve, data.counts)
-        return left_out_scores(problem, costs, solve, self._folds(data.codes))
+        return left_out_scores(problem, costs, solve, self._folds(data.codes, data.rows))
 
     def _rows(self, loss: Any, data: Any, scores: np.ndarray) -> np.ndarray:
         seen = np.isfinite(scores if scores.ndim == 1 else scores[:, 0])
@@ -247,13 +251,14 @@ class RefitJudge(_Judge):
 
     def _judge(self, data: Any, X: Any, y: Any, weight: Any) -> Any:
         costs = self._costs(lambda n: np.geomspace(*_REFIT_COSTS[:2], n or _REFIT_COSTS[2]))
-        y = np.asarray(y)
+        count = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+        chosen = np.flatnonzero(count > 0)  # rows of zero weight are no rows
+        X, y = _safe_split(self.template, X, np.asarray(y), chosen)
         if self.criterion == "gkl":
             return costs, *self._judge_gkl(costs, data, X, y)
-        codes = np.searchsorted(self.classes, y)
+        codes, count = np.searchsorted(self.classes, y), count[chosen]
         rows = np.full((len(costs), len(y)), np.nan)
-        count = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
-        for train, test in self._folds(codes):
+        for train, test in self._folds(codes, chosen):
             part, labels = _safe_split(self.template, X, y, train)
             held = _safe_split(self.template, X, y, test, train)[0]
             classifier, part, held = self._prepared(part, labels, held)
@@ -261,7 +266,6 @@ class RefitJudge(_Judge):
             for k, cost in enumerate(costs):
                 fit = clone(classifier).set_params(C=cost).fit(part, labels, **given)
                 rows[k, test] = self._row_costs(fit, held, codes[test], count[test])
-        rows[:, count == 0] = np.nan
         return costs, *self._summary(rows, count, count)
 
     def _prepared(self, part: Any, labels: np.ndarray, held: Any) -> tuple[Any, Any, Any]:
@@ -269,15 +273,19 @@ class RefitJudge(_Judge):
         return self.template, part, held
 
     def _row_costs(self, fit: Any, X: Any, codes: np.ndarray, count: np.ndarray) -> np.ndarray:
+        known = np.isin(self.classes, fit.classes_)  # folds of one's own may leave a class out
         if self.scoring == "soft_error":
-            return soft_errors(codes, fit.decision_function(X), count)
+            errors, seen = np.ones(len(codes)), known[codes]
+            within = (np.cumsum(known) - 1)[codes[seen]]
+            errors[seen] = soft_errors(within, np.asarray(fit.decision_function(X))[seen], count[seen])
+            return errors
         if self.scoring == "error" or self.scoring == "loss":
             return (fit.predict(X) != self.classes[codes]).astype(float)
-        return proba_costs(self.scoring, codes, fit.predict_proba(X))
+        P = np.zeros((len(codes), len(known)))
+        P[:, known] = fit.predict_proba(X)
+        return proba_costs(self.scoring, codes, P)
 
     def _judge_gkl(self, costs: np.ndarray, data: Any, X: Any, y: np.ndarray) -> Any:
-        # rows of zero weight are no rows: data holds the others
-        X, y = _safe_split(self.template, X, y, data.rows)
         codes, n, weight = data.codes, len(data.codes), _unequal(data.counts)
         exact = self._bracketing() is not None and weight is None
         along = self._bracketing_paths(data) if exact else self._refits(X, y, weight)

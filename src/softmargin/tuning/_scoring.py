@@ -47,7 +47,7 @@ def soft_errors(codes: NDArray[np.intp], scores: Array, weight: Array) -> Array:
     else:
         own = np.arange(scores.shape[1]) == codes[:, None]
         margins = scores[own] - np.where(own, -np.inf, scores).max(axis=1)
-    unit = float(weight @ np.abs(margins)) / float(weight.sum())
+    unit = float(weight @ np.abs(margins)) / float(weight.sum()) if len(weight) else 0.0
     return expit(-4 * margins / unit) if unit > 0 else np.full(len(margins), 0.5)
 
 
