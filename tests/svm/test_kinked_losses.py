@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from softmargin import MarginClassifier
@@ -274,3 +275,18 @@ def test_a_stiff_kernel_of_low_rank_is_solved_as_its_features_are():
     assert kernel.solution_.converged
     np.testing.assert_allclose(kernel.solution_.objective, features.solution_.objective, rtol=1e-8)
     np.testing.assert_allclose(kernel.decision_function(X), features.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "balanced_hinge"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("shape", [(40, 7), (1200, 5)])
+def test_single_precision_costs_no_digits_of_the_weights_whatever_the_units_of_a_column(loss, fit_intercept, shape):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=shape).astype(np.float32)
+    X[:, -1] *= 1000
+    y = X[:, 0] + rng.random(shape[0]) > 1
+    model = MarginClassifier(loss=loss, fit_intercept=fit_intercept, tol=1e-6)
+    single, double = clone(model).fit(X, y), clone(model).fit(X.astype(np.float64), y)
+    scores = double.decision_function(X.astype(np.float64))
+    np.testing.assert_allclose(single.decision_function(X), scores, atol=1e-3 * np.abs(scores).max())
+    assert single.solution_.gap <= 1e-6

@@ -2,7 +2,8 @@
 
 With an intercept, moving all rows by ``m`` changes the intercept alone; dividing them by ``s`` is the same box QP with
 bounds times ``s^2``. Rows are copied only where they must be: where an expansion asks to be centred, and where squares
-leave the range of double precision.
+leave the range of double precision. Rows in single precision become double ones where that is a small copy: weights
+``X'u`` are differences of multipliers, and a column of thousands leaves them no digits of a float32.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ __all__ = ["Conditioned"]
 Array = NDArray[np.floating[Any]]
 
 _SQUARES = 1e100  # mean squares beyond, or below its inverse, are scaled
+_SMALL_COPY = 1 << 27  # bytes of rows in double precision that are made without asking
 _LARGEST = 1e290  # scaled bounds beyond this leave no room for products
 
 
@@ -35,6 +37,8 @@ class Conditioned:
     def of(cls, features: Expansion, intercept: bool, largest: float) -> Conditioned:
         """The features themselves where they are harmless."""
         m = None
+        if features.dtype == np.float32 and 8 * features.n_stored <= _SMALL_COPY:
+            features = _like(features, features.rows().astype(np.float64))
         if intercept and (found := features.centered()) is not None:
             features, m = found
         with np.errstate(over="ignore", under="ignore"):
@@ -48,9 +52,13 @@ class Conditioned:
                 f"the features reach {s:.3g} and the costs {largest:.3g}: their products leave the range of double "
                 "precision. Scale the features (StandardScaler, say) or lower C."
             )
-        return cls(SparseFeatures(X / s) if features.is_sparse else DenseFeatures(X / s), m, s)
+        return cls(_like(features, X / s), m, s)
 
     def restore(self, w: Array, b: float) -> tuple[Array, float]:
         """Weights and intercept for the rows as given."""
         w = w / self.s
         return w, b if self.m is None else b - float(self.m @ w)
+
+
+def _like(features: Expansion, X: Any) -> Expansion:
+    return SparseFeatures(X) if features.is_sparse else DenseFeatures(X)
