@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from softmargin import MarginClassifier
@@ -16,7 +17,8 @@ from softmargin.expansions import DenseFeatures, Kernel, SparseFeatures, expand
 from softmargin.losses import BalancedHinge, Hinge, SquaredHinge
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
-from softmargin.solvers import solve
+from softmargin.solvers import BoxQP, GramRows, solve
+from softmargin.solvers.svm.factored_kernel import GramMachines
 
 
 def overlapping(n, p=4, seed=0, noise=1.0):
@@ -290,3 +292,38 @@ def test_single_precision_costs_no_digits_of_the_weights_whatever_the_units_of_a
     scores = double.decision_function(X.astype(np.float64))
     np.testing.assert_allclose(single.decision_function(X), scores, atol=1e-3 * np.abs(scores).max())
     assert single.solution_.gap <= 1e-6
+
+
+@pytest.mark.parametrize("n", [80, 900, 1100])
+@pytest.mark.parametrize("weight", [None, "some without"])
+def test_a_linear_kernel_is_solved_as_its_features_are_whatever_the_unit_of_a_column(n, weight):
+    X, y = overlapping(n, 5)
+    X[:, 0] *= 1e3
+    given = None if weight is None else np.where(np.arange(n) % 7 == 0, 0.0, 1.0)
+    kernel = MarginClassifier(loss="hinge", kernel="linear").fit(X, y, sample_weight=given)
+    features = MarginClassifier(loss="hinge").fit(X, y, sample_weight=given)
+    assert kernel.solution_.converged
+    np.testing.assert_allclose(kernel.decision_function(X), features.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_steps_end_where_rounding_hides_the_scores_and_the_fit_says_so(kernel, offset):
+    X, y = overlapping(50, 3)
+    model = MarginClassifier(loss="hinge", kernel=kernel, gamma=1.0, tol=1e-9, max_iter=10**9)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model.fit(X + offset, y)
+    assert model.solution_.converged or any(issubclass(w.category, ConvergenceWarning) for w in caught)
+
+
+@pytest.mark.parametrize("n", [60, 1100])
+def test_rows_that_cannot_move_do_not_keep_a_stiff_machine_from_its_optimum(n):
+    X, y = overlapping(n, 3)
+    X[:, 0] *= 1e3
+    cost = np.where(np.arange(n) % 5 == 0, 0.0, 1.0)
+    K = X @ X.T
+    machines = GramMachines(GramRows.of(K), np.diagonal(K))
+    for share in (1.0, 0.7):  # the second is given no pair steps if the first crawled
+        box = BoxQP(y, np.where(y > 0, 0.0, -share * cost), np.where(y > 0, cost, 0.0))
+        assert machines.solve(box, None, 1e-3, 10_000).converged

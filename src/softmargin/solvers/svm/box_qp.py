@@ -137,7 +137,7 @@ def finish_box_qp(
         if violation <= tol and allowance == max_iter:
             allowance = min(max_iter, 2 * point.n_iter + FEW_ROUNDS)
         done = violation <= finest or target <= 1e-12 or (violation <= tol and violation > best / 2)
-        if done or point.n_iter >= allowance:
+        if done or point.n_iter >= allowance or violation <= rows.noise(point.u):
             break
         target = min(target, violation) / 10
         _rounds(rows, box, point, target, allowance)
@@ -173,14 +173,14 @@ def _rounds(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate, tol: float
     """Working sets until the violation is at most ``tol`` or ``max_iter`` of them were counted; moves ``point``."""
     solve = descend_pairs if box.intercept else descend
     if rows.whole is not None and len(box.q) <= ONE_SET:  # one working set, and no copies
-        _one_set(rows.whole, box, point, tol, max_iter)
+        _one_set(rows, box, point, tol, max_iter)
         return
     u, G = point.u, point.G
     assert G is not None
     previous = np.flatnonzero((u > box.lo) & (u < box.hi))  # of a warm start; none of a cold one
     while point.n_iter < max_iter:
         violation = _violation(box, point)
-        if violation <= tol:
+        if violation <= max(tol, rows.noise(u)):
             return
         chosen = _working_set(box, point, previous)
         old, inner, g = u[chosen], u[chosen], G[chosen]
@@ -201,7 +201,7 @@ def _rounds_and_equations(rows: GramRows | FeatureRows, box: BoxQP, point: Itera
     while True:
         _rounds(rows, box, point, tol, min(cap, max_iter))
         reached = _violation(box, point)
-        if reached <= tol or point.n_iter < cap or cap >= max_iter:
+        if reached <= max(tol, rows.noise(point.u)) or point.n_iter < cap or cap >= max_iter:
             return
         trial = Iterate(point.u.copy(), _gradient(rows, point.u, box.q), point.n_iter)
         _solve_free_points(rows, box, trial)
@@ -210,10 +210,10 @@ def _rounds_and_equations(rows: GramRows | FeatureRows, box: BoxQP, point: Itera
         cap *= 4
 
 
-def _one_set(K: Array, box: BoxQP, point: Iterate, tol: float, max_iter: int) -> None:
+def _one_set(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate, tol: float, max_iter: int) -> None:
     solve = descend_pairs if box.intercept else descend
-    steps, left, block = 1, np.inf, Block.of(K)
-    while point.n_iter < max_iter and left > tol and steps > 0:
+    steps, left, block = 1, np.inf, Block.of(rows.whole)
+    while point.n_iter < max_iter and left > max(tol, rows.noise(point.u)) and steps > 0:
         cap = min(STEPS_PER_ROUND, STEPS_COUNTED * (max_iter - point.n_iter))
         steps, left = solve(block, point.G, point.u, box.lo, box.hi, tol, cap)
         point.n_iter += -(-steps // STEPS_COUNTED)

@@ -1,10 +1,12 @@
-"""Stiff machines of few rows: a factor of a kernel matrix makes it features, and features have an interior point.
+"""Box QPs over one matrix of inner products: pair steps while they last, an interior point where they crawl.
 
 Pair steps crawl where the bounds allow scores far larger than those of the optimum: a linear kernel of columns in the
-thousands, a polynomial one, features whose rows nearly all end at their corner. Whether they will is not known
-beforehand, so they are given as much time as the other route takes: ``K = ZZ'`` by a Cholesky factorisation with pivots
-(of as many columns as K has rank; features as they are where they have fewer columns than rows), some twenty steps of
-``interior_point`` on the rows of Z, and the box QP's own finish on K itself.
+thousands, a polynomial one, features whose rows nearly all end at their corner. The other route is ``K = ZZ'`` by a
+Cholesky factorisation with pivots (of as many columns as K has rank; features as they are where they have fewer columns
+than rows), some twenty steps of ``interior_point`` on the rows of Z, and the box QP's own finish on K itself.
+
+Of few rows it is not known beforehand, and pair steps are given as much time as the other route takes. Many rows are
+factored where their bounds are large, and only as long as few columns do.
 """
 
 from __future__ import annotations
@@ -16,28 +18,86 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from softmargin.expansions import DenseFeatures, Expansion
-from softmargin.solvers.svm.box_qp import BoxQP, BoxSolution, Iterate, finish_box_qp
+from softmargin.solvers.svm.box_qp import (
+    EXACT_ROWS,
+    ROUGH,
+    BoxQP,
+    BoxSolution,
+    Iterate,
+    finish_box_qp,
+    pair_steps,
+    solve_box_qp,
+)
 from softmargin.solvers.svm.interior_point import interior_point
 from softmargin.solvers.svm.kernel_rows import GramRows
-from softmargin.solvers.svm.linear import settle
+from softmargin.solvers.svm.linear import STIFF, settle
 
-__all__ = ["as_features", "patience", "solve_factored"]
+__all__ = ["GramMachines"]
 
 Array = NDArray[np.floating[Any]]
 
 # A working set counts 2000 pair steps of a nanosecond per row; an interior point takes some three milliseconds and some
 # twenty products of the columns (200 to 1000 rows of 10 to 1000 columns; ``python -m benchmarks growth``).
 _ROWS_OF_A_SET, _COLUMNS_SQUARED_PER_SET = 1500, 6000
+_MOST_COLUMNS = 400  # of a factor of many rows: an interior point on so many takes as long as working sets mostly do
 _STEPS = 100
 _FINISH = 50  # working sets that the finish may take
+_EPS = float(np.finfo(np.float64).eps)
 
 
-def patience(n: int, columns: int) -> int:
-    """Working sets that take as long as an interior point on so many rows and columns."""
-    return 1 + _ROWS_OF_A_SET // n + columns * columns // _COLUMNS_SQUARED_PER_SET
+class GramMachines:
+    """Solves boxes over one store of rows, whose ``diagonal`` is known, and ``features`` where these are few."""
+
+    def __init__(self, rows: GramRows, diagonal: Array, features: Expansion | None = None) -> None:
+        self.rows, self.diagonal, self._features = rows, diagonal, features
+        self._many = rows.whole is None or rows.n > EXACT_ROWS
+        self._crawls = self._looked = False  # pair steps have, or will; whether many rows are of low rank
+        rows.lengths = np.sqrt(np.maximum(diagonal, 0.0))
+
+    @property
+    def _patience(self) -> int:
+        """Working sets that take as long as an interior point on so many rows and columns."""
+        n, columns = self.rows.n, self.rows.n if self._features is None else self._features.shape[1]
+        return 1 + _ROWS_OF_A_SET // n + columns * columns // _COLUMNS_SQUARED_PER_SET
+
+    def solve(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> BoxSolution:
+        """By the route that is quicker; where pair steps have crawled, the family's next ones are given none."""
+        found = None
+        if self._many:
+            self._look(box)
+        elif not self._crawls:
+            found = self._by_pairs(box, start, tol, max_iter)
+            if not self._crawls:
+                return found
+        other = _solve_factored(self.rows, self._features, box, tol) if self._crawls and self._features else None
+        if other is None:
+            start = start if found is None else found.u
+            return solve_box_qp(self.rows, box, start=start, tol=tol, max_iter=max_iter)
+        if not other.converged and other.violation > self.rows.noise(other.u):
+            again = solve_box_qp(
+                self.rows, box, start=other.u, tol=tol, max_iter=min(max_iter, _FINISH + self._patience)
+            )
+            other = again if again.violation < other.violation else other
+        return other if found is None or other.converged or other.gap <= found.gap else found
+
+    def _look(self, box: BoxQP) -> None:
+        if not self._looked and float(self.diagonal.max(initial=0.0)) * box.largest > STIFF:
+            self._features, self._looked = _low_rank(self.rows, self.diagonal), True
+            self._crawls = self._features is not None
+
+    def _by_pairs(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> BoxSolution:
+        """The point reached before patience ended; whether pair steps crawl is known from then on."""
+        few = min(self._patience, max_iter)
+        point, reached = pair_steps(self.rows, box, start=start, tol=max(tol, ROUGH), max_iter=few)
+        most = min(max_iter, point.n_iter + few + _FINISH) if reached else point.n_iter
+        found = finish_box_qp(self.rows, box, point, tol=tol, max_iter=most)
+        if not found.converged and found.violation > self.rows.noise(found.u):
+            assert self.rows.whole is not None
+            self._crawls, self._features = True, self._features or _factored(self.rows.whole)
+        return found
 
 
-def as_features(K: Array) -> DenseFeatures:
+def _factored(K: Array) -> DenseFeatures:
     """Features whose inner products are ``K``, one for each direction it has."""
     c, pivots, rank, _ = dpstrf(K.T, lower=1)
     Z = np.zeros((len(K), rank))
@@ -45,12 +105,36 @@ def as_features(K: Array) -> DenseFeatures:
     return DenseFeatures(Z)
 
 
-def solve_factored(rows: GramRows, features: Expansion, box: BoxQP, tol: float) -> BoxSolution | None:
-    """The box QP by an interior point on the features; None where the box has no interior."""
-    if not (np.all(box.lo < box.hi) and box.lo.sum() < box.total < box.hi.sum()):
+def _low_rank(rows: GramRows, diagonal: Array) -> DenseFeatures | None:
+    """The same from few rows of the matrix, that of the largest remainder next; None where few do not do."""
+    Z = np.zeros((rows.n, _MOST_COLUMNS))
+    left = diagonal.copy()
+    rounding = rows.n * _EPS * float(left.max())
+    for k in range(_MOST_COLUMNS):
+        pivot = int(np.argmax(left))
+        if left[pivot] <= rounding:
+            return DenseFeatures(np.ascontiguousarray(Z[:, :k]))
+        column = np.zeros(rows.n)
+        rows.add(np.array([pivot]), np.ones(1), column)
+        Z[:, k] = (column - Z[:, :k] @ Z[pivot, :k]) / np.sqrt(left[pivot])
+        left -= np.square(Z[:, k])
+    return None
+
+
+def _solve_factored(rows: GramRows, features: Expansion, box: BoxQP, tol: float) -> BoxSolution | None:
+    """The box QP by an interior point on the features; None where the box has no interior.
+
+    Rows whose bounds are equal do not move: their multipliers are a fixed part of the weights.
+    """
+    moving = np.flatnonzero(box.lo < box.hi)
+    u = box.lo.copy()
+    u[moving] = 0.0
+    inner, w0 = box.take(moving, box.total - float(u.sum())), features.transpose(u)
+    if box.intercept and not inner.lo.sum() < inner.total < inner.hi.sum():
         return None
-    p = features.shape[1]
-    point = interior_point(features, box, w0=np.zeros(p), tol=min(tol, 1e-6) / 10, max_iter=_STEPS)
-    u = point.u.copy()
-    settle(u, box.q - features.apply(point.w) - point.intercept, box)
+    part = features.take(moving)
+    point = interior_point(part, inner, w0=w0, tol=min(tol, 1e-6) / 10, max_iter=_STEPS)
+    v = point.u.copy()
+    settle(v, inner.q - part.apply(point.w) - point.intercept, inner)
+    u[moving] = v
     return finish_box_qp(rows, box, Iterate(u, None, point.n_iter), tol=tol, max_iter=point.n_iter + _FINISH)

@@ -9,6 +9,7 @@ the matrix ``XX'`` of linear features, which is never formed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,13 @@ __all__ = ["FeatureRows", "GramRows"]
 
 Array = NDArray[np.floating[Any]]
 BUDGET = 2 * 2**30  # bytes of kernel rows kept
+ROUNDING = 4 * float(np.finfo(np.float64).eps)  # of the largest summand, in a sum over rows
 
 
 class GramRows:
     """A symmetric matrix by rows; ``fetch(indices)`` computes rows that are not in the store."""
+
+    lengths: Array | None = None  # square roots of the diagonal, where it is known
 
     def __init__(
         self, n: int, fetch: Callable[[NDArray[np.int64]], Any], *, dtype: Any = np.float64, budget: int = BUDGET
@@ -64,6 +68,12 @@ class GramRows:
     def whole(self) -> Array | None:
         """The matrix itself where it is at hand in float64."""
         return self._store if self._fetch is None and self._store.dtype == np.float64 else None
+
+    def noise(self, u: Array) -> float:
+        """What rounding may leave in a product with ``u``: 0 where the lengths of the rows are not known."""
+        if self.lengths is None and self._fetch is None:
+            self.lengths = np.sqrt(np.maximum(np.diagonal(self._store), 0.0))
+        return 0.0 if self.lengths is None else _noise(self.lengths, u)
 
     def block(self, at: NDArray[np.int64]) -> Array:
         """``K[at][:, at]`` in float64."""
@@ -121,6 +131,14 @@ class FeatureRows:
         self.n = features.shape[0]
         self._features = features
 
+    def noise(self, u: Array) -> float:
+        """What rounding may leave in a product with ``u``."""
+        return _noise(self._lengths, u)
+
+    @cached_property
+    def _lengths(self) -> Array:
+        return np.sqrt(self._features.diagonal())
+
     def block(self, at: NDArray[np.int64]) -> Array:
         """``K[at][:, at]`` in float64."""
         return np.ascontiguousarray(self._features.take(at).outer(), dtype=np.float64)
@@ -134,3 +152,8 @@ class FeatureRows:
         spread = np.zeros(self.n)
         spread[at] = weight
         out += self._features.apply(self._features.transpose(spread))
+
+
+def _noise(lengths: Array, u: Array) -> float:
+    """Products of rows are at most products of their lengths, and so are the roundings of their sums."""
+    return ROUNDING * float(lengths.max(initial=0.0)) * float(np.abs(u) @ lengths)

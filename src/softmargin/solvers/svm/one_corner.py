@@ -19,18 +19,9 @@ from softmargin.expansions import Expansion
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.svm.box_qp import (
-    EXACT_ROWS,
-    ROUGH,
-    BoxQP,
-    BoxSolution,
-    Iterate,
-    finish_box_qp,
-    pair_steps,
-    solve_box_qp,
-)
+from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxQP, BoxSolution, Iterate
 from softmargin.solvers.svm.conditioning import Conditioned
-from softmargin.solvers.svm.factored_kernel import as_features, patience, solve_factored
+from softmargin.solvers.svm.factored_kernel import GramMachines
 from softmargin.solvers.svm.kernel_rows import GramRows
 from softmargin.solvers.svm.linear import is_stiff, solve_linear_hinge
 
@@ -74,24 +65,28 @@ class KinkedFamily:
     ) -> None:
         self.expansion, self.intercept, self.largest, self.max_iter = expansion, intercept, largest, max_iter
         self._conditioned = None if expansion.is_kernel else Conditioned.of(expansion, intercept, largest)
-        self._rows: GramRows | None = None
-        self._factor: Expansion | None = None  # of the inner products, once pair steps have crawled
+        self._machines: GramMachines | None = None
         self.tighten(tol)
         self._near = False
 
     def tighten(self, tol: float) -> None:
         """Ask for another accuracy of the last solution; kernel rows are made anew where it needs double precision."""
         self.tol, self._near = tol, True
-        if self._conditioned is None:
-            dtype = _row_type(self.expansion, self.largest, tol)
-            if self._rows is None or self._rows.dtype != dtype:
-                self._rows = GramRows.of_kernel(self.expansion, dtype, whole=self.expansion.shape[0] <= EXACT_ROWS)
+        if self._conditioned is not None:
             return
+        few = self.expansion.shape[0] <= EXACT_ROWS
+        if few and self._machines is None:
+            self.expansion.outer()  # will be asked for, and holds the diagonal
+        diagonal = self.expansion.diagonal() if self._machines is None else self._machines.diagonal
+        dtype = _row_type(self.expansion, self.largest * float(diagonal.max(initial=0.0)), tol)
+        if self._machines is None or self._machines.rows.dtype != dtype:
+            self._machines = GramMachines(GramRows.of_kernel(self.expansion, dtype, whole=few), diagonal)
 
     def solve(self, box: BoxQP, start: Array | Iterate | None = None) -> tuple[BoxSolution, Array]:
         """The solution of one box QP and its coefficients in the expansion; kernels use a start's gradient as well."""
         if self._conditioned is None:
-            found = self._solve_kernel(box, start)
+            assert self._machines is not None
+            found = self._machines.solve(box, start, self.tol, self.max_iter)
             return found, found.u
         start = start.u if isinstance(start, Iterate) else start
         factor = self._conditioned.s**2
@@ -99,40 +94,18 @@ class KinkedFamily:
         found, w = self._solve_features(scaled, start if start is None else factor * start)
         return self._restored(found, w, factor)
 
-    def _solve_kernel(self, box: BoxQP, start: Array | Iterate | None) -> BoxSolution:
-        assert self._rows is not None
-        if self._rows.whole is None or self.expansion.shape[0] > EXACT_ROWS:
-            return solve_box_qp(self._rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
-        return self._solve_few_rows(self._rows, box, start)
-
     def _solve_features(self, box: BoxQP, start: Array | None) -> tuple[BoxSolution, Array]:
         assert self._conditioned is not None
         features = self._conditioned.features
-        if features.shape[0] > EXACT_ROWS or is_stiff(features, box, start is None):
+        n, p = features.shape
+        if n > EXACT_ROWS or is_stiff(features, box, start is None):
             near = start is not None and self._near
             return solve_linear_hinge(features, box, start=start, tol=self.tol, max_iter=self.max_iter, near=near)
-        if self._rows is None:
-            self._rows = GramRows.of(features.outer())
-        found = self._solve_few_rows(self._rows, box, start)
+        if self._machines is None:
+            K = features.outer()
+            self._machines = GramMachines(GramRows.of(K), np.diagonal(K), features if p < n else None)
+        found = self._machines.solve(box, start, self.tol, self.max_iter)
         return found, features.transpose(found.u)
-
-    def _solve_few_rows(self, rows: GramRows, box: BoxQP, start: Array | Iterate | None) -> BoxSolution:
-        """By pair steps; where they crawl, by an interior point, and so are the family's next ones."""
-        n = self.expansion.shape[0]
-        columns = n if self._conditioned is None else min(self.expansion.shape)
-        few = min(patience(n, columns), self.max_iter)
-        assert rows.whole is not None
-        if self._factor is None:
-            point, reached = pair_steps(rows, box, start=start, tol=max(self.tol, ROUGH), max_iter=few)
-            if reached:
-                return finish_box_qp(rows, box, point, tol=self.tol, max_iter=self.max_iter)
-            features = None if self._conditioned is None else self._conditioned.features
-            self._factor = features if features is not None and columns < n else as_features(rows.whole)
-            start = point.u
-        other = solve_factored(rows, self._factor, box, self.tol)
-        if other is not None and other.converged:
-            return other
-        return solve_box_qp(rows, box, start=start, tol=self.tol, max_iter=self.max_iter)
 
     def _restored(self, found: BoxSolution, w: Array, factor: float) -> tuple[BoxSolution, Array]:
         """The same in the units of the features as they were given."""
@@ -154,7 +127,7 @@ class KinkedFamily:
 
 
 def _row_type(expansion: Expansion, largest: float, violation: float) -> Any:
-    """Single precision where the accuracy asked for allows it."""
+    """Single precision where the accuracy asked for allows it; ``largest`` bounds what a row adds to a score."""
     n = expansion.shape[0]
     if n <= EXACT_ROWS or expansion.has_outer:
         return expansion.outer().dtype

@@ -127,6 +127,9 @@ class _WithDiagonal(GramRows):
     def whole(self) -> Array | None:
         return None
 
+    def noise(self, u: Array) -> float:
+        return self._rows.noise(u)
+
     def block(self, at: NDArray[np.int64]) -> Array:
         out = self._rows.block(at)
         out = out if self._rows.whole is None else out.copy()
