@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from softmargin.expansions import canonical_sparse
-from softmargin.paths.exact.pieces import ParametricQP, Piece
+from softmargin.paths.exact.pieces import ParametricQP, Piece, balance
 from softmargin.paths.exact.training_rows import TrainingRows
 from softmargin.solvers import Solution
 from softmargin.solvers.svm import best_intercept
@@ -30,6 +30,7 @@ __all__ = ["EXACT", "Path", "PosedPath", "TraceReport"]
 
 EXACT = 1e-6  # the relative duality gap up to which a solution counts as exact
 _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
+_BALANCED = 1e-14  # of the sum of sizes: multipliers that were outside their boxes by more leave the others to balance
 _BLOCK = 2**20  # multipliers evaluated at a time
 # Where one class costs so little beside the other, rounding of an intercept costs more than what is left of the
 # objective (at pi = 1e-9, 4e-12 of the score was 0.2% of it): the best intercept for the scores is taken instead.
@@ -210,7 +211,10 @@ class Path:
         lo, hi = self._problem.box(t[:, None])
         np.clip(u, lo, hi, out=u)
         margin = _INTERIOR * np.minimum(hi - lo, 2 * np.abs(u).max(axis=1, keepdims=True, initial=0.0))
-        interior = np.any((u - lo > margin) & (hi - u > margin), axis=1)
+        inside = (u - lo > margin) & (hi - u > margin)
+        interior = np.any(inside, axis=1)
+        for k in np.flatnonzero(interior & (np.abs(u.sum(axis=1)) > _BALANCED * np.abs(u).sum(axis=1))):
+            balance(u[k], lo[k], hi[k], inside[k])
         intervals: list[tuple[float, float] | None] = [None] * len(t)
         for k in np.flatnonzero(~interior):
             intervals[k] = low, high = self._interval(u[k], lo[k], hi[k])

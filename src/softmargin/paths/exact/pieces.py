@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["AffinePiece", "ParametricQP", "Piece", "TracedPiece"]
+__all__ = ["AffinePiece", "ParametricQP", "Piece", "TracedPiece", "balance"]
 
 LO, HI, FREE = 0, 1, 2
 Array = np.ndarray
@@ -132,3 +132,15 @@ class AffinePiece:
 
 
 Piece = TracedPiece | AffinePiece
+
+
+def balance(u: Array, lo: Array, hi: Array, free: Array) -> bool:
+    """Move the free entries of ``u`` in place so that sum u = 0, keeping them inside; false if they have no room."""
+    excess = float(u.sum())
+    room = np.where(free, u - lo if excess > 0 else hi - u, 0.0)
+    total = float(room.sum())
+    if abs(excess) > 0.99 * total:
+        return abs(excess) <= 1e-12 * float(np.abs(u).sum())
+    if total > 0:
+        u -= excess / total * room
+    return True

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from softmargin._compiled.elbow import Elbow
-from softmargin.paths.exact.pieces import FREE, HI, LO, AffinePiece, ParametricQP, Piece, TracedPiece
+from softmargin.paths.exact.pieces import FREE, HI, LO, AffinePiece, ParametricQP, Piece, TracedPiece, balance
 from softmargin.paths.exact.training_rows import TrainingRows
 from softmargin.solvers.svm import BoxQP, GramRows, midpoint, solve_box_qp
 
@@ -117,7 +117,7 @@ class Tracer:
         state, _ = self.engine.sets
         u = np.where(state == LO, lo, np.where(state == HI, hi, u))
         free = state == FREE
-        if not _balance(u, lo, hi, free):
+        if not balance(u, lo, hi, free):
             return False
         h = self.rows.product(u) + self.engine.shift * u
         b = float(np.median((q - h)[free])) if free.any() else 0.0
@@ -226,15 +226,3 @@ class Tracer:
         self.pieces.append(AffinePiece(u - t * u1, u1, first[1], (first[0], last[0]), slope))
         self.n_bridges += 1
         return fresh
-
-
-def _balance(u: Array, lo: Array, hi: Array, free: Array) -> bool:
-    """Move the free entries of ``u`` in place so that sum u = 0, keeping them inside; false if they have no room."""
-    excess = float(u.sum())
-    room = np.where(free, u - lo if excess > 0 else hi - u, 0.0)
-    total = float(room.sum())
-    if abs(excess) > 0.99 * total:
-        return abs(excess) <= 1e-12 * float(np.abs(u).sum())
-    if total > 0:
-        u -= excess / total * room
-    return True
