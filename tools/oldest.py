@@ -1,7 +1,7 @@
 """Print pins for the oldest versions that ``pyproject.toml`` allows: ``numpy>=2.0`` becomes ``numpy==2.0``.
 
-What only checks the rest (pytest and its companions) stays free: newer testing tools are no part of the claim. Polars is
-a kind of table that users bring, so its oldest is held to the claim although nothing but tests installs it.
+What only checks the rest (pytest and its companions) stays free: newer testing tools are no part of the claim. Polars
+is a kind of table that users bring, so its oldest is held to the claim although nothing but tests installs it.
 """
 
 import re

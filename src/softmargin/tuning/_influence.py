@@ -106,7 +106,7 @@ class KernelInfluence:
         A *= root[:, None]
         A[np.diag_indices_from(A)] += ridge
         self.factor = _cholesky(A)
-        self.ones = root  # of no active row: SciPy before 1.14 refuses empty systems
+        self.ones: Array = root  # of no active row: SciPy before 1.14 refuses empty systems
         if len(root):
             self.ones = linalg.solve_triangular(self.factor, root, lower=True, check_finite=False)
 

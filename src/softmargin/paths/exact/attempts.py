@@ -23,8 +23,8 @@ __all__ = ["TraceOptions", "trace_path"]
 
 Array = np.ndarray
 _REACH = 1e30  # bounds in units of the scores; beyond 1e9 or so accuracy suffers already
-# No ridge first: it goes through exactly on smooth kernels too (moons, breast cancer, lattices, gamma .001 to 1/p), where
-# a path with 1e-8 has a gap of 1e-11 to 1e-5 and costs as much.
+# No ridge first: it goes through exactly on smooth kernels too (moons, breast cancer, lattices, gamma .001 to 1/p),
+# where a path with 1e-8 has a gap of 1e-11 to 1e-5 and costs as much.
 _JITTERS = (0.0, 1e-8, 1e-7)
 _RESTARTS = 20  # of a run whose sets fail their own check
 
