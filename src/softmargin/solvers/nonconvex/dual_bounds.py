@@ -45,6 +45,8 @@ def accepts_dual(problem: Problem) -> bool:
 class DualSolver:
     """An inner solver that moves multipliers: their scores and the intercept are all a bound needs to know."""
 
+    has_newton_steps = False
+
     def __init__(self, problem: Problem, tol: float) -> None:
         expansion = problem.expansion
         self.features = None if expansion.is_kernel else expansion

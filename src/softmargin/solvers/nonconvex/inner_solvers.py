@@ -22,7 +22,7 @@ from softmargin.solvers.nonconvex.majorize_minimise import ROUNDING
 from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem
 from softmargin.solvers.ridge.indefinite_step import indefinite_step
 from softmargin.solvers.ridge.newton import NEWTON, Point, newton, newton_iterations, newton_system
-from softmargin.solvers.ridge.newton_systems import Factor, FeatureSystem, KernelSystem
+from softmargin.solvers.ridge.newton_systems import Factor, FeatureSystem, KernelSystem, Step
 from softmargin.solvers.thresholds import FEW_ROWS
 
 __all__ = ["InnerSolver", "inner_solver"]
@@ -30,12 +30,18 @@ __all__ = ["InnerSolver", "inner_solver"]
 Array = NDArray[np.floating[Any]]
 
 _FURTHEST = 0.5  # a Newton step may not move scores further than this, relative to the largest
-_HALVINGS = 5
+_FLAT = 0.3  # a step of many rows ends where the slope is this fraction of its first value
+_LONGEST, _SHORTENINGS = 64.0, 5
 _FINEST = 1e-10  # engines that measure gaps by differences of objectives reach no further
 
 
 class InnerSolver(Protocol):
-    """A point that moves from the minimiser of one convex problem to that of the next."""
+    """A point that moves from the minimiser of one convex problem to that of the next.
+
+    ``has_newton_steps`` says whether Newton steps of a nonconvex problem are cheap wherever it stands.
+    """
+
+    has_newton_steps: bool
 
     @property
     def margins(self) -> Array: ...
@@ -95,6 +101,7 @@ class _NewtonSolver:
     def __init__(self, problem: Problem) -> None:
         self.system = newton_system(problem)
         self.wide = isinstance(self.system, KernelSystem) and not problem.expansion.is_kernel
+        self.has_newton_steps = isinstance(self.system, FeatureSystem)
         self.expansion = problem.expansion
         self.factor: Factor | None = None
 
@@ -147,24 +154,52 @@ class _NewtonSolver:
         step = indefinite_step(here, damped=many)
         if step is None:
             return False
-        reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))
-        if reach > _FURTHEST and not many:
+        there = _far_enough(here, step) if many else _whole_step(here, step)
+        if there is None:
             return False
-        step = step.scaled(_FURTHEST / max(reach, _FURTHEST))
-        for _ in range(_HALVINGS if many else 1):
-            there = here.shifted(step)
-            if there.objective <= objective + ROUNDING * (1 + abs(objective)):
-                self.last, self.point = self.point, there
-                return True
-            step = step.scaled(0.5)
-        return False
+        self.last, self.point = self.point, there
+        return True
 
     def undo(self) -> None:
         self.point = self.last
 
 
+def _whole_step(here: Point, step: Step) -> Point | None:
+    """Where a whole step leads, unless that is far or up."""
+    reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))
+    if reach > _FURTHEST:
+        return None
+    there = here.shifted(step)
+    return there if there.objective <= here.objective + ROUNDING * (1 + abs(here.objective)) else None
+
+
+def _far_enough(here: Point, step: Step) -> Point | None:
+    """Down a direction for as long as the slope says so: where negative curvatures were left out, steps are short."""
+    slope = float(step.coef @ here.residual.vector) + step.intercept * float(here.g.sum())
+    length, there = 1.0, here.shifted(step)
+    if there.objective < here.objective:
+        last, end = (0.0, slope), there.slope_along(step)
+        while end < _FLAT * slope and length < _LONGEST:
+            root = length + (length - last[0]) * end / (last[1] - end) if end > last[1] else np.inf
+            last, length = (length, end), min(max(root, 1.5 * length), 4 * length)
+            further = here.shifted(step.scaled(length))
+            if not further.objective < there.objective:
+                break
+            there, end = further, further.slope_along(step)
+        return there
+    for _ in range(_SHORTENINGS):
+        root = -0.5 * slope * length**2 / (there.objective - here.objective - slope * length)
+        length = min(max(root, 0.1 * length), 0.5 * length)
+        there = here.shifted(step.scaled(length))
+        if there.objective <= here.objective + ROUNDING * (1 + abs(here.objective)):
+            return there
+    return None
+
+
 class _EngineSolver:
     """Bounds with corners, l1 costs or concave penalties: whichever engine takes them."""
+
+    has_newton_steps = False
 
     def __init__(self, problem: Problem, engine: Engine) -> None:
         self.engine = engine

@@ -4,7 +4,8 @@
 hinges, capped likelihoods by the likelihood of the retained rows, capped hinges and flipped-label likelihoods by a
 tilted hinge or logistic loss. Each bound is an ordinary convex problem for the engines at hand, warm-started. Once
 rounds hardly move, Newton steps on the loss itself finish the work; they are taken only where the objective does not
-rise. A bound that repeats itself ends the search exactly, which capped losses do after few rounds.
+rise. For many rows of features they do all of it, from a rough convex fit: they are longer than a bound's, and searched
+along. A bound that repeats itself ends the search exactly, which capped losses do after few rounds.
 
 Starts. The first bound trusts every row (the loss's convex relative: squared hinge, logistic, hinge), so a fit is a
 function of its problem alone: a given start only speeds up that first convex fit. The gap reported is the certified
@@ -50,6 +51,7 @@ INITS = ("base", "zero", "anneal")
 _NEAR = 0.05  # a round that moves scores by less than this hands over to Newton steps on the loss itself
 _EXACT, _HASTY = 1e-2, 0.1  # a bound is minimised to this fraction of what the last round gained; of many rows
 _FIRST = 1e-4  # what the first round is expected to gain, in units of the objective
+_ROUGH = 1e-2  # gap to which many rows' convex relative is fitted: it is where Newton steps begin, no more
 _TINY = 1e-300
 _EQUAL = 1e-6  # scores that differ by less, beside 1 and the largest, are one score
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
@@ -96,7 +98,10 @@ class MarginLossFit:
         base: Solution | None = None
         if ahead is None:
             given = start.base or start if start is not None else None
-            base = inner.warm_start(trusted, given, *self._how)
+            many = len(problem.y) > FEW_ROWS
+            base = inner.warm_start(
+                trusted, None if many else given, max(self.tol, _ROUGH) if many else self.tol, *self._how[1:]
+            )
         best: Solution | None = None
         for _ in self._starts(problem, trusted, inner):
             if best is None and ahead is not None and ahead.converged:
@@ -113,6 +118,11 @@ class MarginLossFit:
     @property
     def _how(self) -> tuple[float, int, int]:
         return self.tol, self.max_iter, self.verbose
+
+    @staticmethod
+    def _is_eager(problem: Problem, inner: InnerSolver) -> bool:
+        """Whether Newton steps on the loss itself do all the work."""
+        return inner.has_newton_steps and len(problem.y) > FEW_ROWS
 
     def _with_fixed_costs(self, problem: Problem) -> Problem:
         """The problem itself, or with the elastic net that a pilot fit makes of a one-round penalty (adaptive l1)."""
@@ -148,9 +158,9 @@ class MarginLossFit:
     def _descend(self, problem: Problem, inner: InnerSolver, bound: Problem | None) -> Solution:
         """Down from where the inner solver stands, the minimiser of ``bound`` if one is given, to a certified point."""
         history = [inner.objective(problem)]
-        n_rounds = 0
+        n_rounds, eager = 0, bound is not None and self._is_eager(problem, inner)
         while True:
-            rounds = _Rounds(self, problem, inner, bound)
+            rounds = _Rounds(self, problem, inner, bound, eager)
             done, settled = majorize_minimise(rounds, history, self.max_iter - n_rounds)
             n_rounds, bound = n_rounds + done, None
             found = self._certified(problem, inner, history, n_rounds, settled)
@@ -186,13 +196,19 @@ class MarginLossFit:
 
 
 class _Rounds:
-    """One round after the other from where the inner solver stands: bounds, then Newton steps of the loss itself."""
+    """One round after the other from where the inner solver stands: bounds, then Newton steps of the loss itself.
 
-    def __init__(self, fit: MarginLossFit, problem: Problem, inner: InnerSolver, bound: Problem | None) -> None:
+    ``eager`` rounds are such steps from the first.
+    """
+
+    def __init__(
+        self, fit: MarginLossFit, problem: Problem, inner: InnerSolver, bound: Problem | None, eager: bool
+    ) -> None:
         self.fit, self.problem, self.inner, self.bound = fit, problem, inner, bound
         self.value = inner.objective(problem)
         self.many = len(problem.y) > FEW_ROWS
-        self.drop, self.accuracy, self.near = _FIRST * abs(self.value), fit.tol, False
+        self.drop, self.accuracy, self.near = _FIRST * abs(self.value), fit.tol, eager
+        self.eager = eager
         self.steps_left = _INNER * fit.max_iter
         self.short, self.lack = 0, np.inf
 
@@ -224,7 +240,7 @@ class _Rounds:
             report("majoriser", f"objective {value:.12g}, scores moved by {moved:.3g}", self.fit.verbose)
         if self.fit.on_round is not None:
             self.fit.on_round(inner.margins, inner.coef)
-        self.near = self.problem.loss.smooth and moved <= _NEAR
+        self.near = self.eager or (self.problem.loss.smooth and moved <= _NEAR)
         return moved <= tol or (self.many and self.drop <= tol * abs(value))
 
     def _ends_short(self, found: Solution) -> bool:

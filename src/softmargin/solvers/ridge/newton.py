@@ -190,9 +190,14 @@ class Point:
         other.coef, other.intercept = self.coef + step.coef, self.intercept + step.intercept
         other.scores = self.scores + step.scores
         other.margins = self.problem.margins_of(other.scores, other.intercept)
-        other.term = DataTerm(self.problem, other.margins)
+        other.term = self.problem.evaluate(other.margins)
         other.value()
         return other
+
+    def slope_along(self, step: Step) -> float:
+        """The derivative of the objective along a direction."""
+        change = self.problem.y * (step.scores + step.intercept)
+        return float(self.term.slope @ change) + self.ridge * self.system.inner(self.coef, step.coef, step.scores)
 
     @property
     def penalty(self) -> float:
