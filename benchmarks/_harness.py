@@ -73,6 +73,7 @@ class Entry:
     cpu: list[float] = field(default_factory=list)
     value: np.ndarray | None = None
     reason: str = ""
+    is_done: bool = False  # its first call counts
 
     @property
     def best(self) -> float:
@@ -137,13 +138,13 @@ def race(one: Contest, runs: int, patience: float = math.inf) -> list[Entry]:
             entry.reason = str(reason)
             continue
         entry.first = seconds
-        if busy > patience:
-            entry.times, entry.cpu = [max(seconds, _TOO_SLOW)], [busy]
+        if seconds > patience:
+            entry.times, entry.cpu, entry.is_done = [seconds], [busy], True
         if one.objective is not None:
             entry.value = np.atleast_1d(np.asarray(one.objective(result), dtype=float))
     for _ in range(runs):
         for entry in entries:
-            if not entry.reason and max(entry.times, default=0.0) < _TOO_SLOW:
+            if not (entry.reason or entry.is_done) and max(entry.times, default=0.0) < _TOO_SLOW:
                 seconds, busy, _ = _run_once(calls[entry.name])
                 entry.times.append(seconds)
                 entry.cpu.append(busy)

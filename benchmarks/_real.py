@@ -23,8 +23,8 @@ __all__ = ["binary", "limited", "several", "table_of"]
 
 SLOWEST = 30.0  # processor seconds after which a fit is recorded as not done
 HOPELESS, LEAST = 10.0, 4.0  # a peer is given up after so many times our seconds, but not before so many
-PATIENCE = 1.0  # processor seconds of a first call after which it counts and is not repeated
-_RUNS = 3
+PATIENCE = 1.0  # seconds of a first call after which it counts and is not repeated
+_RUNS = 5
 
 
 @lru_cache(maxsize=4)
@@ -73,31 +73,26 @@ def limited(call: Callable[[], Any], seconds: float = SLOWEST) -> Callable[[], A
     return run
 
 
-def _busy(entry: Entry) -> float:
-    """Processor seconds of the best run, elapsed ones where it ran elsewhere."""
-    return min((busy for busy in entry.cpu if not math.isnan(busy)), default=entry.best)
-
-
 def _row(name: str, one: Contest, entries: list[Entry]) -> list[Any]:
     ours, rivals = entries[0], [entry for entry in entries[1:] if entry.times]
     equal = [entry for entry in rivals if one.objective is None or _above(entry, ours) <= one.tolerance]
-    leader = min(equal or rivals, key=_busy, default=None)
+    leader = min(equal or rivals, key=lambda entry: entry.best, default=None)
     if not ours.times:
         return [
             name,
             ours.reason,
             "",
-            "" if leader is None else _busy(leader),
+            "" if leader is None else leader.best,
             "" if leader is None else leader.name,
             "",
         ]
     if leader is None:
         late = [entry for entry in entries[1:] if entry.reason]
-        return [name, _busy(ours), "", late[0].reason if late else "", late[0].name if late else "no peer", ""]
-    ratio = _busy(ours) / _busy(leader)
+        return [name, ours.best, "", late[0].reason if late else "", late[0].name if late else "no peer", ""]
+    ratio = ours.best / leader.best
     verdict = f"**{ratio:.2f}**" if one.bar is not None and ratio > one.bar else f"{ratio:.2f}"
     above = "" if one.objective is None else f"{_above(ours, leader):.1e}"
-    return [name, _busy(ours), verdict, _busy(leader), leader.name, above]
+    return [name, ours.best, verdict, leader.best, leader.name, above]
 
 
 def table_of(
@@ -126,12 +121,12 @@ def table_of(
 
 def _patience_with_peers(one: Contest) -> float:
     """Processor seconds after which a peer has lost."""
-    start = time.process_time()
+    start = time.perf_counter()
     try:
         one.ours()
     except Absent:
         return SLOWEST
-    return min(max(HOPELESS * (time.process_time() - start), LEAST), SLOWEST)
+    return min(max(HOPELESS * (time.perf_counter() - start), LEAST), SLOWEST)
 
 
 def doubling(values: Iterable[float], seconds: Iterable[float]) -> Iterator[tuple[float, float]]:
