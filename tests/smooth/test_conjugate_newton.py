@@ -83,6 +83,25 @@ def test_the_gap_bounds_the_distance_from_the_minimum():
         assert found.objective - least <= found.gap * found.objective * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("name", ["logistic", "squared hinge"])
+@pytest.mark.parametrize("resident", [True, False])
+def test_a_cost_that_separates_the_rows_is_certified_too(name, resident, monkeypatch):
+    least = solve(make(name, C=1e5), solver="newton", tol=1e-9).objective
+    if not resident:
+        monkeypatch.setattr(memory, "available_bytes", lambda: 300_000)
+        monkeypatch.setattr(memory, "_SMALL", 0)
+    found = solve(make(name, C=1e5), solver="conjugate_newton", tol=1e-6)
+    assert found.converged
+    assert found.objective == pytest.approx(least, rel=2e-6)
+
+
+def test_a_sample_without_curvature_leaves_the_fit_to_hessians(monkeypatch):
+    monkeypatch.setattr(conjugate_newton, "_newton_step", lambda *_: None)
+    found = solve(make("logistic"), solver="conjugate_newton", tol=1e-8)
+    assert found.converged
+    assert found.objective == pytest.approx(solve(make("logistic"), solver="newton").objective, rel=1e-5)
+
+
 def test_landmarks_that_are_all_rows_give_the_kernel_fit():
     X, y, weights = draw(n=150)
     exact = solve(Problem(losses.Logistic(), KernelColumns.from_rows(X, RBF), y, weights, ElasticNet(0.0)), tol=1e-12)

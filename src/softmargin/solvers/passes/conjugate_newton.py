@@ -9,13 +9,15 @@ Marteau-Ferey, Bach and Rudi, 2019), with ``q m`` rows in place of the ``m`` lan
 preconditioned Hessian lies within ``(1 +- q^(-1/2))^2``, and each product reduces the residual by ``q^(-1/2)``. How
 many rows pay is decided by what a pass costs beside a Hessian of the sample.
 
-The start is the fit of the sample by the same method. A point is certified by the duality gap of
+The start is the fit of the sample by the same method. Where fifteen steps are not enough (a huge ``C`` that separates
+the rows), Newton's method with Hessians of all rows goes on from there. A point is certified by the duality gap of
 :mod:`softmargin.solvers.passes.newton`, from cost and gradient of all rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +27,10 @@ from softmargin.problem import Problem, RowTerm
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.linalg import Bordered, conjugate_gradients
-from softmargin.solvers.passes.newton import Visited, tell_and_keep
+from softmargin.solvers.passes.newton import MOST_COLUMNS, Visited, minimise, tell_and_keep
 from softmargin.solvers.passes.resumed import keep_point, resumed
 from softmargin.solvers.passes.sample_newton import GradientTerm, sample_problem, sample_system
+from softmargin.solvers.ridge.newton import NEWTON
 from softmargin.solvers.ridge.subsampled_start import stratified_sample
 
 __all__ = ["CONJUGATE_NEWTON", "ConjugateNewton"]
@@ -39,6 +42,8 @@ _RATIOS = (2, 4, 8, 16, 32)  # rows of the sample per column that are considered
 _DIGITS = 18.4  # 2 log(1e4): the residual is to fall by 1e-4, and each product takes log(q) / 2
 _FEWEST = 2000  # rows of a sample
 _MOST_PRODUCTS = 60  # of a step
+# steps after which Hessians of all rows take over: a fit whose C means something has taken five (``--only real``)
+_PATIENCE = 15
 _STALE = 12  # products of a step from where the preconditioner is made anew
 _SAMPLE_TOL = 1e-3  # of the fit to a sample, which is further than that from the fit to all rows
 _COARSEST, _FINEST = 1e-2, 1e-4  # share of the gap that a step may leave
@@ -83,33 +88,50 @@ class ConjugateNewton:
         intercept = 0.0
         for loss in losses:
             few = self.few.with_loss(loss)
-            found, _ = ConjugateNewton(few, few).minimise(coef, intercept, _SAMPLE_TOL, 100)
+            found = ConjugateNewton(few, few).solve((coef, intercept), _SAMPLE_TOL, 100)
             coef, intercept = found.coef, found.intercept
         return coef, intercept
 
+    def solve(self, point: tuple[Array, float], tol: float, max_iter: int, verbose: int = 0) -> Solution:
+        """From a point to one with a relative gap of ``tol``; by Hessians of all rows where products are slow."""
+        here, history = self.minimise(point, tol, min(max_iter, _PATIENCE), verbose)
+        problem, left = self.problem, max_iter - len(history) + 1
+        if here.gap > tol and left > 0:
+            if problem.expansion.is_resident:
+                start = Solution(here.coef, here.intercept, None, here.objective, here.gap, 0, False)
+                found = NEWTON.run(problem, start, tol, left, verbose)
+                return replace(found, n_iter=found.n_iter + len(history) - 1, history=history + found.history)
+            if problem.expansion.shape[1] <= MOST_COLUMNS:
+                whole = Visited.at(problem, partial(RowTerm, problem.loss, second=True), here.coef, here.intercept)
+                here, more = minimise(whole, lambda there: there.gap <= tol, left, verbose)
+                history += more[1:]
+        dual = _dual(here) if problem.expansion.is_resident else None
+        return Solution(
+            here.coef, here.intercept, dual, here.objective, here.gap, len(history) - 1, True, history=history
+        )
+
     def minimise(
-        self, coef: Array, intercept: float, tol: float, max_iter: int, verbose: int = 0
+        self, point: tuple[Array, float], tol: float, max_iter: int, verbose: int = 0
     ) -> tuple[Visited, list[float]]:
-        """From a point to one with a relative gap of ``tol``, with the objectives on the way."""
-
-        def term(b: float) -> GradientTerm:
-            return GradientTerm(self.problem.loss, b, second=True)
-
-        here = Visited.at(self.problem, term, coef, intercept)
+        """As near a relative gap of ``tol`` as so many steps lead, with the objectives on the way."""
+        here = Visited.at(self.problem, partial(GradientTerm, self.problem.loss, second=True), *point)
         system, history = None, [here.objective]
         while tell_and_keep(here, verbose) and here.gap > tol and len(history) <= max_iter:
             system = sample_system(self.few, here.coef, here.intercept).system if system is None else system
-            step, n_products = _newton_step(here, system, tol)
-            there = here.along(step[:-1], float(step[-1]))
-            if there is None or (there.gap >= here.gap and there.objective >= here.objective):
+            found = _newton_step(here, system, tol)
+            there = None if found is None else here.along(found[0][:-1], float(found[0][-1]))
+            if found is None or there is None or (there.gap >= here.gap and there.objective >= here.objective):
                 break  # no digits left
-            here, system = there, None if n_products > _STALE else system
+            here, system = there, None if found[1] > _STALE else system
             history.append(here.objective)
         return here, history
 
 
-def _newton_step(here: Visited, system: Bordered, tol: float) -> tuple[Array, int]:
-    """The Newton step, as accurate as it is worth, and how many products it took."""
+def _newton_step(here: Visited, system: Bordered, tol: float) -> tuple[Array, int] | None:
+    """The Newton step, as accurate as it is worth, and how many products it took; None where a sample has no word.
+
+    That is where no row of the sample has curvature, so that it says nothing of the intercept.
+    """
     problem, gap, n_products = here.problem, here.gap, 0
     target = max(_SPARE * tol, float(np.clip(gap, _FINEST, _COARSEST)) * gap) * here.scale
     ridge, reach = problem.penalty.ridge, 1 + abs(here.intercept)
@@ -128,8 +150,7 @@ def _newton_step(here: Visited, system: Bordered, tol: float) -> tuple[Array, in
         return left <= target
 
     found = conjugate_gradients(product, system, -np.append(here.residual, here.total), enough, _MOST_PRODUCTS)
-    assert found is not None, "curvatures of a convex loss are not negative"
-    return found[0], n_products
+    return None if found is None else (found[0], n_products)
 
 
 def _accepts(problem: Problem) -> bool:
@@ -142,9 +163,7 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     method = ConjugateNewton.of(problem)
     coef, intercept = method.start() if start is None else (np.array(start.coef, dtype=float), float(start.intercept))
     keep_point(problem, coef, intercept)
-    here, history = method.minimise(coef, intercept, tol, max_iter, verbose)
-    point = (here.coef, here.intercept, _dual(here) if problem.expansion.is_resident else None, here.objective)
-    return Solution(*point, here.gap, len(history) - 1, True, history=history)
+    return method.solve((coef, intercept), tol, max_iter, verbose)
 
 
 def _dual(here: Visited) -> Array:
