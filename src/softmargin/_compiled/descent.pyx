@@ -17,6 +17,8 @@ derivative as ``a x_j'h``, so eliminating it costs O(1) per coordinate, whatever
 Certificate: a full sweep in which no coordinate moved by more than ``H_jj step^2 <= tolerance``, that is, the squared
 violation of every coordinate's optimality condition, in its own curvature, was below the tolerance.
 
+Sweeps that go on are extrapolated (Anderson's acceleration): from the moves of the last five, to where they seem to end.
+
 Interrupts are served after every ``INTERRUPTIBLE`` multiplications, a few hundredths of a second.
 """
 
@@ -29,6 +31,7 @@ from scipy.linalg.cython_lapack cimport dposv
 __all__ = ["DenseQuadratic", "GramQuadratic", "Quadratic", "SparseQuadratic", "descend"]
 
 DEF INTERRUPTIBLE = 50000000
+DEF DEPTH = 5
 
 ctypedef fused real:
     float
@@ -345,6 +348,9 @@ cdef double _sweep(Quadratic q, const double[::1] cost, bint positive, bint nonz
     return worst
 
 
+include "extrapolation.pxi"
+
+
 def descend(Quadratic q, const double[::1] cost, bint positive, double tolerance, Py_ssize_t max_sweeps):
     """Sweep until a full sweep meets the tolerance; between full sweeps only nonzero coefficients move.
 
@@ -352,10 +358,13 @@ def descend(Quadratic q, const double[::1] cost, bint positive, double tolerance
     whether the certificate was reached.
     """
     cdef Py_ssize_t done = 0
+    cdef int held
     cdef bint certified = False
+    cdef double[:, ::1] kept = np.empty((DEPTH + 1, q.size))
     with nogil:
         while done < max_sweeps:
             done += 1
+            held = -DEPTH  # the first sweeps still find out which coefficients matter
             if _sweep(q, cost, positive, False) <= tolerance:
                 certified = True
                 break
@@ -363,4 +372,11 @@ def descend(Quadratic q, const double[::1] cost, bint positive, double tolerance
                 done += 1
                 if _sweep(q, cost, positive, True) <= tolerance:
                     break
+                if held >= 0:
+                    kept[held, :] = q.b
+                held += 1
+                if held > DEPTH:
+                    held = 0
+                    done += 2  # as much work as two sweeps
+                    _extrapolate(q, cost, kept)
     return done, certified
