@@ -23,14 +23,16 @@ from softmargin.solvers.svm.squared_hinge import (
     lacks_factor,
     minimise_dual,
 )
+from softmargin.solvers.thresholds import FEW_ROWS
 
 __all__ = ["DualSolver", "accepts_dual"]
 
 Array = NDArray[np.floating[Any]]
 
 # Rows from which working sets are taken instead of a factor of the whole matrix, which grows with the cube where they
-# grow with the square. ``python -m benchmarks thresholds`` times both ways.
-_MANY = 2000
+# grow with the square: from 1500 rows on they take a half to a quarter of the time (adult, phoneme, letter and clouds;
+# ``python -m benchmarks thresholds`` times both ways), and up to here scores are settled to the last digits.
+_MANY = FEW_ROWS
 _ROUGH = 1e-2  # gap to which the first bound, which trusts every row, is solved: the next ones correct it
 _SINGLE = 1e-5  # a tolerance that rounding kernel rows to single precision (1e-7 of the objective) does not touch
 
