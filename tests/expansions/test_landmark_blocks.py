@@ -92,6 +92,14 @@ def test_landmarks_that_repeat_others_are_left_out():
     np.testing.assert_allclose(Phi @ Phi.T, expected, atol=1e-7)
 
 
+def test_rounding_of_single_precision_is_no_indefinite_kernel():
+    close = (1 + 1e-3 * RNG.normal(size=(300, 2))).astype(np.float32)
+    _, kept = LandmarkBasis.of(Kernel("rbf", gamma=1.0), np.concatenate([close, X[:100, :2].astype(np.float32)]))
+    assert 0 < len(kept) < 400
+    with pytest.raises(ValueError, match="indefinite"):
+        LandmarkBasis.of(Kernel("precomputed"), np.arange(2), np.array([[1.0, 2.0], [2.0, 1.0]]))
+
+
 def test_landmarks_similar_to_nothing_make_one_feature_that_is_zero():
     basis, kept = LandmarkBasis.of(Kernel("linear"), np.zeros((4, 2)))
     assert len(kept) == 1
