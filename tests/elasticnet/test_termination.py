@@ -78,3 +78,16 @@ def test_small_tables_of_single_precision_converge_to_the_default_tolerance(kern
         for positive in (False, True):
             model = MarginClassifier(kernel=kernel, l1_ratio=l1_ratio, positive=positive)
             assert model.fit(X, np.arange(44) % 4, sample_weight=rng.integers(1, 4, 44)).solution_[0].converged
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_repeated_rows_of_a_kernel_with_l1_costs_are_weights(kernel):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, size=(30, 5)).astype(float), np.arange(30) % 2
+    weight = rng.integers(1, 12, 30)
+    model = MarginClassifier(kernel=kernel, l1_ratio=1.0, loss="squared_hinge")
+    whole = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert whole.solution_.converged
+    assert len(whole.support_) <= len(np.unique(X, axis=0))
+    objective = whole.solution_.objective
+    assert model.fit(X, y, weight).solution_.objective == pytest.approx(objective, rel=2 * model.tol)

@@ -122,6 +122,7 @@ cdef class GramQuadratic(Quadratic):
 
     cdef double[:, ::1] H
     cdef double[::1] grad
+    cdef double shift  # of the diagonal, which dependent columns have needed so far
 
     def __init__(self, double[:, ::1] H, double[::1] gradient, double[::1] b):
         self.size = b.shape[0]
@@ -173,7 +174,7 @@ cdef class GramQuadratic(Quadratic):
     ):
         """The Newton step on the support, by Cholesky."""
         cdef double[:, ::1] A = np.empty((size, size))
-        cdef double shift = 0.0, scale = 0.0
+        cdef double shift = self.shift, scale = 0.0
         cdef Py_ssize_t j, k
         cdef int n = <int>size, one = 1, failed = 1
         for k in range(size):
@@ -187,7 +188,7 @@ cdef class GramQuadratic(Quadratic):
                     j = support[k]
                     step[k] = -self.grad[j] - (cost[j] if self.b[j] > 0 else -cost[j])
                 dposv(b"U", &n, &one, &A[0, 0], &n, &step[0], &n, &failed)
-            shift = max(100 * shift, 1e-14 * scale)
+            self.shift, shift = shift, max(100 * shift, 1e-14 * scale)
         return not failed
 
 

@@ -228,7 +228,7 @@ def _shares(problem: Problem) -> list[float]:
 def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
     at, columns, n_iter = Iterate.at(problem, start), None, 0
     patience, least, status = _PATIENCE, np.inf, "ok"
-    halved = _Halving()
+    halved, twins = _Halving(), _twins(problem)
     ridge, positive = problem.penalty.ridge, problem.penalty.positive
     while True:
         v = problem.expansion.transpose(at.g)
@@ -248,7 +248,7 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
         if gap <= tol or n_iter >= max_iter or patience == 0 or status != "ok" or halved.since(gap, n_iter) > _STALLED:
             break
         violation = violations(G, at.coef, at.cost, positive)
-        columns = _working_set(problem, at.coef, violation, columns)
+        columns = _working_set(at, violation, columns, twins)
         goal = _ENOUGH * float(violation.max(initial=0.0))
         here = violation[columns.index]
         if not here.max(initial=0.0) > goal:  # nothing to move: the gap that is left is rounding
@@ -291,12 +291,33 @@ class _Halving:
         return step - self.at
 
 
-def _working_set(problem: Problem, coef: Array, violation: Array, columns: Columns | None) -> Columns:
-    """The support and the worst violators, a few times as many as the support; the old set if it will do."""
-    support = coef != 0
+def _twins(problem: Problem) -> NDArray[np.intp] | None:
+    """For each of many kernel columns the number of its kind: repeated rows make the same column again.
+
+    Equal columns have equal products with a random vector, and others do not.
+    """
+    n, p = problem.expansion.shape
+    if not problem.expansion.is_kernel or p <= _FIRST_SET:
+        return None
+    image = problem.expansion.transpose(np.random.default_rng(0).standard_normal(n))
+    order = np.argsort(image, kind="stable")
+    apart = np.diff(image[order]) > _ROUNDING * float(np.abs(image).max(initial=0.0))
+    kinds = np.empty(p, dtype=np.intp)
+    kinds[order] = np.concatenate([[0], np.cumsum(apart)])
+    return kinds if kinds[order[-1]] + 1 < p else None
+
+
+def _working_set(at: Iterate, violation: Array, columns: Columns | None, twins: NDArray[np.intp] | None) -> Columns:
+    """The support and the worst violators, a few times as many as the support; the old set if it will do.
+
+    Of equal columns one will do: hundreds of them make a support that no step can tell from another.
+    """
+    problem, support = at.problem, at.coef != 0
     growth = _GROWTH_SPARSE if problem.expansion.is_sparse else _GROWTH
     room = max(_FIRST_SET, growth * int(support.sum()))
     outside = np.flatnonzero((violation > 0) & ~support)
+    if twins is not None:
+        outside = _one_of_each(outside[np.argsort(-violation[outside], kind="stable")], support, at.cost, twins)
     if len(outside) > room:
         outside = outside[np.argpartition(-violation[outside], room)[:room]]
     wanted = support.copy()
@@ -305,6 +326,16 @@ def _working_set(problem: Problem, coef: Array, violation: Array, columns: Colum
     if columns is not None and wanted[columns.index].sum() == len(index):
         return columns
     return Columns(problem.expansion, index, problem.penalty.ridge, problem.fit_intercept)
+
+
+def _one_of_each(
+    outside: NDArray[np.intp], support: NDArray[np.bool_], cost: Array, twins: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The first of each kind, and none whose like is in the support at no greater cost."""
+    cheapest = np.full(len(twins), np.inf)
+    np.minimum.at(cheapest, twins[support], cost[support])
+    outside = outside[cost[outside] < cheapest[twins[outside]]]
+    return outside[np.unique(twins[outside], return_index=True)[1]]
 
 
 PROXIMAL_NEWTON = Engine(
