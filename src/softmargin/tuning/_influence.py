@@ -101,12 +101,12 @@ class KernelInfluence:
         self.active = np.flatnonzero(curvature > 0)
         self.root = np.sqrt(curvature[self.active])
         A = K if len(self.active) == len(K) else K[np.ix_(self.active, self.active)]
-        root = self.root.astype(np.float32 if single and self._spares_digits() else np.float64)
+        root: Array = self.root.astype(np.float32 if single and self._spares_digits() else np.float64)
         A = np.multiply(A, root, dtype=root.dtype)
         A *= root[:, None]
         A[np.diag_indices_from(A)] += ridge
         self.factor = _cholesky(A)
-        self.ones: Array = root  # of no active row: SciPy before 1.14 refuses empty systems
+        self.ones = root  # of no active row: SciPy before 1.14 refuses empty systems
         if len(root):
             self.ones = linalg.solve_triangular(self.factor, root, lower=True, check_finite=False)
 
