@@ -7,10 +7,12 @@ exactly where the quadratic model has a minimum. Kernels: with ``W = S D S``, ``
 
     (ridge I + W K)^(-1) r = (r - S (D + S K S / ridge)^(-1) S K r / ridge) / ridge
 
-on the rows with curvature. Features without a Hessian: conjugate gradients, which meet a direction of negative
-curvature where there is no minimum. The intercept's equation is eliminated; its pivot is positive at a minimum. None is
-returned where these conditions fail, and the caller takes another kind of step; or, for features of many rows, the
-negative curvatures are counted in part, which still gives a direction of descent, longer than the majoriser's.
+on the rows with curvature; by Sylvester's law of inertia the model has a minimum exactly where ``D + S K S / ridge``
+has as many negative eigenvalues as ``D``. Features without a Hessian: conjugate gradients, which meet a direction of
+negative curvature where there is no minimum. The intercept's equation is eliminated; its pivot is positive at a
+minimum. None is returned where these conditions fail, and the caller takes another kind of step; or, for features of
+many rows, the negative curvatures are counted in part, which still gives a direction of descent, longer than the
+majoriser's.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem, conjuga
 from softmargin.solvers.ridge.newton import Point
 from softmargin.solvers.ridge.newton_systems import FeatureSystem, KernelSystem, Step
 
-__all__ = ["indefinite_step"]
+__all__ = ["indefinite_step", "n_negative"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -80,6 +82,8 @@ def _kernel_step(system: KernelSystem, point: Point) -> Step | None:
     root = np.sqrt(np.abs(W[active]))
     B = system.block(active, root)
     B[np.diag_indices_from(B)] += np.sign(W[active])
+    if np.any(W < 0) and n_negative(B) != np.count_nonzero(W < 0):
+        return None
     getrf = linalg.lapack.dgetrf if B.dtype == np.float64 else linalg.lapack.sgetrf
     *factor, singular = getrf(B.T, overwrite_a=True)  # called directly: lu_factor warns where there is a way out
     if singular:
@@ -98,3 +102,11 @@ def _kernel_step(system: KernelSystem, point: Point) -> Step | None:
             return None
         dcoef, dintercept = bordered_solve(dcoef, image, np.ones(len(coef)), 0.0, -float(coef.sum()))
     return Step(dcoef, dintercept, system.scores(dcoef)) if np.all(np.isfinite(dcoef)) else None
+
+
+def n_negative(A: Array) -> int:
+    """How many eigenvalues of a symmetric matrix are negative: its pivots tell, a block of two has one of each sign."""
+    sytrf = linalg.lapack.dsytrf if A.dtype == np.float64 else linalg.lapack.ssytrf
+    factor, pivots, _ = sytrf(A, lower=1)
+    single = pivots > 0
+    return int(np.count_nonzero(np.diagonal(factor)[single] < 0)) + int(np.count_nonzero(~single)) // 2
