@@ -30,7 +30,7 @@ __all__ = ["InnerSolver", "inner_solver"]
 Array = NDArray[np.floating[Any]]
 
 _FURTHEST = 0.5  # a Newton step may not move scores further than this, relative to the largest
-_FLAT = 0.3  # a step of many rows ends where the slope is this fraction of its first value
+_FLAT = 0.3  # a step under a capped loss ends where the slope is this fraction of its first value
 _LONGEST, _SHORTENINGS = 64.0, 5
 _FINEST = 1e-10  # engines that measure gaps by differences of objectives reach no further
 
@@ -38,7 +38,7 @@ _FINEST = 1e-10  # engines that measure gaps by differences of objectives reach 
 class InnerSolver(Protocol):
     """A point that moves from the minimiser of one convex problem to that of the next.
 
-    ``has_newton_steps`` says whether Newton steps of a nonconvex problem are cheap wherever it stands.
+    ``has_newton_steps`` says whether Newton steps of a nonconvex problem are cheap.
     """
 
     has_newton_steps: bool
@@ -154,7 +154,7 @@ class _NewtonSolver:
         step = indefinite_step(here, damped=many)
         if step is None:
             return False
-        there = _far_enough(here, step) if many else _whole_step(here, step)
+        there = _near_enough(here, step, many) if problem.loss.smooth else _far_enough(here, step)
         if there is None:
             return False
         self.last, self.point = self.point, there
@@ -164,17 +164,22 @@ class _NewtonSolver:
         self.point = self.last
 
 
-def _whole_step(here: Point, step: Step) -> Point | None:
-    """Where a whole step leads, unless that is far or up."""
+def _near_enough(here: Point, step: Step, many: bool) -> Point | None:
+    """Where a whole step leads, unless that is far or up; of many rows, where a shorter one leads."""
     reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))
-    if reach > _FURTHEST:
+    if reach > _FURTHEST and not many:
         return None
-    there = here.shifted(step)
-    return there if there.objective <= here.objective + ROUNDING * (1 + abs(here.objective)) else None
+    step = step.scaled(_FURTHEST / max(reach, _FURTHEST))
+    for _ in range(_SHORTENINGS if many else 1):
+        there = here.shifted(step)
+        if there.objective <= here.objective + ROUNDING * (1 + abs(here.objective)):
+            return there
+        step = step.scaled(0.5)
+    return None
 
 
 def _far_enough(here: Point, step: Step) -> Point | None:
-    """Down a direction for as long as the slope says so: where negative curvatures were left out, steps are short."""
+    """Down a direction for as long as the slope says so: rows that a cap gives up on the way make steps short."""
     slope = float(step.coef @ here.residual.vector) + step.intercept * float(here.g.sum())
     length, there = 1.0, here.shifted(step)
     if there.objective < here.objective:

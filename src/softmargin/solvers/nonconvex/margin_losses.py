@@ -4,8 +4,8 @@
 hinges, capped likelihoods by the likelihood of the retained rows, capped hinges and flipped-label likelihoods by a
 tilted hinge or logistic loss. Each bound is an ordinary convex problem for the engines at hand, warm-started. Once
 rounds hardly move, Newton steps on the loss itself finish the work; they are taken only where the objective does not
-rise. For many rows of features they do all of it, from a rough convex fit: they are longer than a bound's, and searched
-along. A bound that repeats itself ends the search exactly, which capped losses do after few rounds.
+rise. For capped losses of many rows of features they do all of it, from a rough convex fit, and are searched along. A
+bound that repeats itself ends the search exactly, which capped losses do after few rounds.
 
 Starts. The first bound trusts every row (the loss's convex relative: squared hinge, logistic, hinge), so a fit is a
 function of its problem alone: a given start only speeds up that first convex fit. The gap reported is the certified
@@ -121,8 +121,12 @@ class MarginLossFit:
 
     @staticmethod
     def _is_eager(problem: Problem, inner: InnerSolver) -> bool:
-        """Whether Newton steps on the loss itself do all the work."""
-        return inner.has_newton_steps and len(problem.y) > FEW_ROWS
+        """Whether Newton steps on the loss itself do all the work.
+
+        Where a loss bends down (redescending ones, which are smooth) they lead from a convex fit to higher minima than
+        the bounds do, up to one that gives a class up; capped losses, which have a corner, nowhere bend down.
+        """
+        return inner.has_newton_steps and not problem.loss.smooth and len(problem.y) > FEW_ROWS
 
     def _with_fixed_costs(self, problem: Problem) -> Problem:
         """The problem itself, or with the elastic net that a pilot fit makes of a one-round penalty (adaptive l1)."""

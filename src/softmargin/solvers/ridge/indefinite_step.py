@@ -32,8 +32,7 @@ __all__ = ["indefinite_step", "n_negative"]
 
 Array = NDArray[np.floating[Any]]
 
-_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)  # of the negative curvatures that a damped step counts
-_SAFE = 0.1  # of the positive curvature of a column must be left where a damped step counts negative ones
+_SHARES = (1.0, 0.8, 0.5, 0.2)  # of the negative curvatures that a damped step counts
 
 
 def indefinite_step(point: Point, damped: bool = False) -> Step | None:
@@ -54,23 +53,17 @@ def indefinite_step(point: Point, damped: bool = False) -> Step | None:
 
 
 def _feature_step(system: FeatureSystem, point: Point, damped: bool) -> Step | None:
-    expansion, W = system.expansion, point.term.curvature
-    above, below = np.maximum(W, 0.0), np.maximum(-W, 0.0)
-    hessian, border = expansion.moments(above)
-    hessian[np.diag_indices_from(hessian)] += system.ridge
-    indefinite = bool(below.any())
-    less, less_border = expansion.moments(below) if indefinite else (np.zeros_like(hessian), 0.0 * border)
-    least = _SAFE * hessian.diagonal() if damped else 0.0
-    for share in _SHARES if damped and indefinite else (1.0,):
-        mixed = hessian - share * less
-        if not np.all(mixed.diagonal() > least):
-            continue
-        factor = definite_cholesky(mixed)
+    W = point.term.curvature
+    positive, negative = (system.expansion.moments(np.maximum(part, 0.0)) for part in (W, -W))
+    mass, less = float(np.maximum(W, 0.0).sum()), float(np.maximum(-W, 0.0).sum())
+    positive[0][np.diag_indices_from(positive[0])] += system.ridge
+    for share in _SHARES[: len(_SHARES) if damped else 1]:
+        factor = definite_cholesky(positive[0] - share * negative[0])
         if factor is None:
             continue
-        mass = float(above.sum()) - share * float(below.sum())
-        bordered = Bordered(factor, border - share * less_border if system.fit_intercept else None, mass)
-        if not system.fit_intercept or bordered.pivot > 0:
+        border = positive[1] - share * negative[1] if system.fit_intercept else None
+        bordered = Bordered(factor, border, mass - share * less)
+        if border is None or bordered.pivot > 0:
             dcoef, dintercept = bordered.solve(-point.residual.vector, -float(point.g.sum()))
             return Step(dcoef, dintercept, system.expansion.apply(dcoef))
     return None
