@@ -31,7 +31,7 @@ __all__ = ["EXACT_ROWS", "Choice", "choose_landmarks", "most_landmarks"]
 
 EXACT_ROWS = 3000  # up to which all pairs cost no more than a second (``python -m benchmarks landmarks --only exact``)
 # landmarks for each unit of sqrt(n), at most, and the error below which more of them change no prediction
-# (``python -m benchmarks landmarks --only real``)
+# (``python -m benchmarks landmarks --only magic skin``)
 _PER_ROOT, _MOST, _ENOUGH = 10, 5000, 1e-6
 _EVENLY = 0.5  # share of the landmarks drawn evenly (``python -m benchmarks landmarks --only choice``)
 _CANDIDATES, _FEWEST_CANDIDATES = 3, 4000  # rows for each landmark that may become one, and at least

@@ -42,7 +42,7 @@ _RATIOS = (2, 4, 8, 16, 32)  # rows of the sample per column that are considered
 _DIGITS = 18.4  # 2 log(1e4): the residual is to fall by 1e-4, and each product takes log(q) / 2
 _FEWEST = 2000  # rows of a sample
 _MOST_PRODUCTS = 60  # of a step
-# steps after which Hessians of all rows take over: a fit whose C means something has taken five (``--only real``)
+# steps after which Hessians of all rows take over: fits of ``python -m benchmarks landmarks`` take five
 _PATIENCE = 15
 _STALE = 12  # products of a step from where the preconditioner is made anew
 _SAMPLE_TOL = 1e-3  # of the fit to a sample, which is further than that from the fit to all rows
