@@ -202,7 +202,7 @@ from softmargin.problem import Problem
 from softmargin.solvers import solve
 
 kernel, found = Kernel("rbf", gamma=gamma), {"evenly": [], "both": [], "remainders": []}
-choice._ENOUGH, choice._MOST, choice._PER_ROOT = 1e-12, m, np.inf
+choice._ENOUGH, choice._MOST, choice._PER_ROOT = 1e-12, m, 1e6
 for seed in range(4):
     for how, evenly in (("evenly", 1.0), ("both", 0.5), ("remainders", 0.0)):
         choice._EVENLY = evenly
