@@ -159,4 +159,5 @@ def _cache(limit: int | None, directory: str | None) -> ChunkCache | None:
 
 def _rows_per_chunk(n_columns: int, itemsize: int, memory_limit: int | None, n_threads: int) -> int:
     room = _CHUNK_BYTES if memory_limit is None else memory_limit // (_COPIES * 2 * n_threads)
-    return max(min(room, _CHUNK_BYTES) // (n_columns * itemsize), 64)
+    rows = max(min(room, _CHUNK_BYTES) // (n_columns * itemsize), 64)
+    return 1 << (rows.bit_length() - 1)  # row groups are often powers of two, and chunks do not reach across them

@@ -146,6 +146,50 @@ def test_costs_links_and_audits(source, tmp_path):
     assert trust[sure].mean() < trust[~sure].mean()
 
 
+class Passes:
+    """Counts the passes of a source, and raises an interrupt in one of them."""
+
+    def __init__(self, source):
+        self.total, self.count, self.at = source.total, 0, None
+        source.total = self
+
+    def __call__(self, task):
+        self.count += 1
+        if self.count == self.at:
+            raise KeyboardInterrupt
+        return self.total(task)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", ["logistic", "logistic, elastic net", "hinge", "robust welsch", "truncated"])
+def test_a_fit_interrupted_anywhere_is_resumed_to_the_same_end(name, source, tmp_path):
+    data = draw()
+    rows, labels = SOURCES[source](tmp_path, *data)
+    passes = Passes(rows.source)
+    expected = clone(MODELS[name]).fit(rows, labels)
+    needed = passes.count
+    for at in {1, needed}:
+        passes.count, passes.at = 0, at
+        with pytest.raises(KeyboardInterrupt):
+            clone(MODELS[name]).fit(rows, labels)
+        assert len(rows.unfinished) == 1
+        passes.count, passes.at = 0, None
+        again = clone(MODELS[name]).fit(rows, labels)
+        assert passes.count <= needed or name == "hinge"  # whose corner is rounded anew
+        assert not rows.unfinished
+        close = 4 * max(MODELS[name].tol, 1e-9)
+        assert again.solution_.objective == pytest.approx(expected.solution_.objective, rel=close)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", ["logistic", "logistic, elastic net", "hinge", "robust welsch"])
+def test_passes_tell_their_gap_and_speed(name, source, tmp_path, caplog):
+    with caplog.at_level("INFO", logger="softmargin"):
+        clone(MODELS[name]).set_params(verbose=1).fit(*SOURCES[source](tmp_path, *draw()))
+    assert "relative gap" in caplog.text
+    assert "rows/s" in caplog.text
+
+
 def test_what_asks_for_a_look_at_single_rows_is_refused_by_name(tmp_path):
     X, y, weight = draw()
     rows, labels = from_arrays(tmp_path, X, y, weight)

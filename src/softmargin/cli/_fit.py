@@ -57,7 +57,7 @@ def fit_file(options: FitOptions, say: Any) -> dict[str, Any]:
         say(f"fitting {len(train.y)} rows, holding out {len(test.y)}")
         model = classifier(options.model, effort=options.effort, time_limit=options.time_limit, seed=options.seed)
         model.fit(train.X, train.y, **weight_parameters(model, train.weight))
-    say(f"judging {', '.join(getattr(model, 'mixture_', [options.model]))}")
+    say(f"judging {', '.join(getattr(model, 'mixture_', [type(model).__name__]))}")
     options.output.mkdir(parents=True, exist_ok=True)
     numbers = report.build(
         model,

@@ -46,6 +46,7 @@ def fit_parts(options: Any, files: list[Path], say: Callable[[str], None]) -> tu
         scored = []
         for model in _candidates(options.model):
             started = time.perf_counter()
+            say(f"fitting {_name(model)} by passes")
             model.fit(*train)
             loss = float(log_loss(labels, model.predict_proba(held), labels=model.classes_))
             say(f"{_name(model)}: log loss {loss:.4f}, {time.perf_counter() - started:.0f} s")
@@ -71,7 +72,7 @@ def _candidates(name: str) -> list[Any]:
 
 
 def _name(model: Any) -> str:
-    return type(getattr(model, "best_estimator_", model)).__name__
+    return type(getattr(model, "estimator", model)).__name__
 
 
 def _features(options: Any, files: list[Path], say: Callable[[str], None]) -> list[str]:

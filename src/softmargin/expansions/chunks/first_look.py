@@ -26,6 +26,7 @@ __all__ = ["Census", "FirstLook", "Look", "Sample", "sample_rows", "stratified"]
 _ROWS, _BYTES = 1 << 16, 1 << 27  # of a sample
 _PER_CHUNK = 2000  # rows of a chunk where nobody knows how many chunks there are
 _FEW = 20  # rows of a class in a chunk that are drawn in any case
+_FIRST_ROWS = 1000  # that show every class of most chunks
 _GLIMPSE_ROWS, _GLIMPSE_SHARE = 1 << 17, 1 / 16  # at most, and of all rows: its fit then takes a small part of a pass
 
 
@@ -89,7 +90,7 @@ class FirstLook:
         codes: NDArray[np.intp] = np.zeros(n, dtype=np.intp)
         values: NDArray[Any] = np.zeros(1)
         if chunk.y is not None:
-            values, codes = np.unique(chunk.y, return_inverse=True)
+            values, codes = _classes(np.asarray(chunk.y))
         weights = np.bincount(codes, weights=chunk.weights).astype(float)
         rows, times = self._drawn(codes, np.random.default_rng([self.seed, chunk.first, n]))
         return Look(n, values, weights, Sample(chunk.take(rows), rows, times))
@@ -122,6 +123,16 @@ def stratified(chunks: Sequence[Chunk], weights: Array) -> Sample | None:
         return None
     rows = np.concatenate([part.first + np.arange(len(part)) for part in chunks])
     return Sample(chunk, rows, np.divide(weights, here, out=np.zeros(len(weights)), where=here > 0)[codes])
+
+
+def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The distinct labels and the number of each row's; those of the first rows are tried before all are sorted."""
+    values = np.unique(y[:_FIRST_ROWS])
+    codes = np.minimum(np.searchsorted(values, y), len(values) - 1)
+    if np.all(values[codes] == y):
+        return values, codes
+    values, codes = np.unique(y, return_inverse=True)
+    return values, codes
 
 
 def _most_rows(n_columns: int) -> int:

@@ -33,6 +33,7 @@ from softmargin.expansions.chunks.parquet_facts import (
     numbers,
     parquet_files,
     plain,
+    scanned,
     sound_weights,
     words,
 )
@@ -169,7 +170,7 @@ class ParquetPlan:
         """A function for each chunk that decodes it, from chunk ``start`` on."""
         number = first = 0
         for one in self.files:
-            for batch in batches(one.file, self._wanted, self.rows_per_chunk):
+            for batch in scanned(one, self._wanted, self.rows_per_chunk):
                 if number >= start:
                     yield partial(self._decode, one.file, batch, first)
                 number, first = number + 1, first + batch.num_rows
@@ -224,6 +225,8 @@ def _places(values: Any, known: Sequence[Any]) -> NDArray[np.int64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if not known:
+        return np.full(len(values), -1, dtype=np.int64)
     among = pa.array(list(known))
     places = pc.index_in(values.cast(among.type), value_set=among)  # files may store labels in other types
     return np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False)).astype(np.int64)

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FileFacts", "Survey", "batches", "numbers", "parquet_files", "plain", "sound_weights", "words"]
+__all__ = ["FileFacts", "Survey", "batches", "numbers", "parquet_files", "plain", "scanned", "sound_weights", "words"]
 
 _MEDIAN_VALUES = 4096  # of a batch that take part in a median
+_SMALL_GROUP, _AHEAD = 1 << 26, 4  # bytes of numbers of a row group of which some may be in memory, and how many
 _SURVEY_ROWS = 1 << 17  # of a batch: a few columns of them stay in cache
 
 
@@ -158,6 +159,22 @@ def batches(file: str, columns: list[str], rows: int, group: int | None = None) 
         raise
     except Exception as error:
         raise ValueError(f"{file}: {error}") from error
+
+
+def scanned(one: FileFacts, columns: list[str], rows: int) -> Iterator[Any]:
+    """Record batches of a whole file, row groups decoded ahead by pyarrow's threads where they are small."""
+    import pyarrow.dataset as ds
+
+    if max(one.groups, default=0) * len(columns) * 8 > _SMALL_GROUP:
+        yield from batches(one.file, columns, rows)
+        return
+    try:
+        source = ds.dataset(one.file, format="parquet")
+        yield from source.to_batches(columns=columns, batch_size=rows, batch_readahead=_AHEAD, fragment_readahead=1)
+    except GeneratorExit:
+        raise
+    except Exception as error:
+        raise ValueError(f"{one.file}: {error}") from error
 
 
 def numbers(values: Any) -> NDArray[Any]:

@@ -55,10 +55,10 @@ def engines_by_passes(in_memory: Sequence[Engine]) -> tuple[Engine, ...]:
             rough, history = minimise(_visit(relaxed, RowTerm, coef, intercept), _within(max(tol, _ROUGH)), max_iter)
             n_iter, coef, intercept = n_iter + len(history) - 1, rough.coef, rough.intercept
         history = []
-        by_sample = coef is not None and has_smooth_ridge(problem) and not _hides_hessian(problem)
-        few = sample_problem(problem) if by_sample else None
+        few = sample_problem(problem) if coef is not None and has_smooth_ridge(problem) else None
         if few is not None and coef is not None:
-            near, history = minimise_with_sample(problem, few, coef, intercept, _within(tol), verbose)
+            thorough = _hides_hessian(problem)
+            near, history = minimise_with_sample(problem, few, (coef, intercept), tol, thorough, verbose)
             if near is not None and near.gap <= tol:
                 return _solution(near, history, n_iter)
             coef, intercept = (coef, intercept) if near is None else (near.coef, near.intercept)

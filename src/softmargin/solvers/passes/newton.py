@@ -149,15 +149,21 @@ class Visited:
         return None if found is None else found.there
 
     def _linear_step(self) -> tuple[Array, float]:
-        hessian, border = self._hessian()
-        hessian[np.diag_indices_from(hessian)] += self.problem.penalty.ridge
         if self.definite is not None:
+            hessian, border = self._hessian()
+            hessian[np.diag_indices_from(hessian)] += self.problem.penalty.ridge
             factor = definite_cholesky(hessian)
             system = None if factor is None else Bordered(factor, border, self.totals.mass)
             if system is None or (border is not None and system.pivot <= 0):
                 return self.convexified()._linear_step()
             return system.solve(-self.residual, -self.total)
-        return Bordered(shifted_cholesky(hessian), border, self.totals.mass).solve(-self.residual, -self.total)
+        return self.system().solve(-self.residual, -self.total)
+
+    def system(self) -> Bordered:
+        """The Newton system of a ridge at this point."""
+        hessian, border = self._hessian()
+        hessian[np.diag_indices_from(hessian)] += self.problem.penalty.ridge
+        return Bordered(shifted_cholesky(hessian), border, self.totals.mass)
 
     def _proximal_step(self) -> tuple[Array, float]:
         hessian, border = self._hessian()

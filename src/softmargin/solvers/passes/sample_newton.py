@@ -7,11 +7,14 @@ too slowly for that, Newton's method with all rows goes on.
 
 Two passes also tell how the gradient of all rows changed along the step between them. :class:`SecantSystem` corrects
 the system of the sample by what it saw (the BFGS formula), so that each step contracts more than the one before.
+
+Where a pass costs much more than its products (``thorough``), passes after the first bring the Hessian of all rows, so
+that fewer are needed; all but the one that is expected to be the last, as Newton's method contracts the error at least
+as much as the step before did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -90,27 +93,35 @@ def sample_system(few: Problem, coef: Array, intercept: float) -> SecantSystem:
 
 
 def minimise_with_sample(
-    problem: Problem, few: Problem, coef: Array, intercept: float, enough: Callable[[Visited], bool], verbose: int = 0
+    problem: Problem, few: Problem, point: tuple[Array, float], tol: float, thorough: bool = False, verbose: int = 0
 ) -> tuple[Visited | None, list[float]]:
     """As near the minimiser as steps of the sample lead, with the objectives on the way; None where it is too small."""
     if few.expansion.shape[0] < _ROWS_PER_COLUMN * few.expansion.shape[1]:
         return None, []
 
-    def term(b: float) -> GradientTerm:
+    def light(b: float) -> GradientTerm:
         return GradientTerm(problem.loss, b, second=True)
 
-    here = Visited.at(problem, term, coef, intercept)
-    system, history = sample_system(few, coef, intercept), [here.objective]
-    while tell_and_keep(here, verbose) and not enough(here):
+    def full(b: float) -> RowTerm:
+        return RowTerm(problem.loss, b, second=True)
+
+    here = Visited.at(problem, light, *point)
+    system, history, left = sample_system(few, *point), [here.objective], 1.0
+    while tell_and_keep(here, verbose) and here.gap > tol:
         step, shift = system.solve(-here.residual, -here.total)
-        there = Visited.at(problem, term, here.coef + step, here.intercept + shift)
+        is_last = left**2 * here.gap <= tol
+        there = Visited.at(
+            problem, full if thorough and not is_last else light, here.coef + step, here.intercept + shift
+        )
         system.learn(np.append(step, shift), _gradient(there) - _gradient(here))
         if there.gap >= here.gap:
             break
-        slow, here = there.gap > _SLOW * here.gap, there
+        left, here = there.gap / here.gap, there
         history.append(here.objective)
-        if slow:
+        if left > _SLOW:
             break
+        if here.totals.hessian is not None:
+            system = SecantSystem(here.system())
     return here, history
 
 
