@@ -41,3 +41,14 @@ def test_as_many_classes_as_rows_and_more_than_features(model):
         P = model.predict_proba(X)
         np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
         np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
+
+
+def test_a_large_cost_is_minimised_within_the_default_limits():
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    for C in (8.0, 512.0):
+        assert MulticategorySVC(C=C).fit(X, np.arange(50) % 3).solution_.converged
+
+
+def test_more_columns_of_zeros_than_rows_leave_the_intercepts():
+    model = CompositeMarginClassifier().fit(np.zeros((4, 9)), [0, 1, 2, 0])
+    assert set(model.predict(np.zeros((2, 9)))) == {0}
