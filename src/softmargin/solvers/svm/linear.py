@@ -65,7 +65,9 @@ GAP = 1e-6  # relative duality gap at which nothing is refined unless such a vio
 AIM = 1e-3  # share of it that open rows are settled to: the last steps are quick, few rows are left in them
 STIFF = 1e5  # squared length of a row times a bound: how far steps may have to go, in scores
 CRAWL = 3e4  # that times the rows: where pair steps on a Gram matrix become slower than an interior point
-COLD_ROWS = 600  # from where they are, without a start (hinge and balanced hinge in ``python -m benchmarks growth``)
+# From so many rows they are, without a start, unless one class is so small that most multipliers are undecided (hinge
+# and balanced hinge in ``python -m benchmarks growth``).
+COLD_ROWS, BALANCED = 600, 0.2
 
 
 def solve_linear_hinge(
@@ -109,7 +111,8 @@ def is_stiff(features: Expansion, box: BoxQP, cold: bool = True) -> bool:
     if p > min(n, COLUMNS) or not (np.all(lo < hi) and lo.sum() < 0 < hi.sum()):
         return False
     few = n <= EXACT_ROWS and 2 * p <= n
-    if few and cold and n >= COLD_ROWS:
+    low, high = sorted((-float(lo.sum()), float(hi.sum())))
+    if few and cold and n >= COLD_ROWS and low >= BALANCED * high:
         return True
     stiffness = float(features.squared_norms().sum()) / n * box.largest
     return stiffness > (CRAWL / n if few else STIFF)
