@@ -327,3 +327,21 @@ def test_rows_that_cannot_move_do_not_keep_a_stiff_machine_from_its_optimum(n):
     for share in (1.0, 0.7):  # the second is given no pair steps if the first crawled
         box = BoxQP(y, np.where(y > 0, 0.0, -share * cost), np.where(y > 0, cost, 0.0))
         assert machines.solve(box, None, 1e-3, 10_000).converged
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bounds_far_beyond_the_scores_are_as_good_as_none(dtype):
+    X, y = overlapping(40, 2)
+    X = X.astype(dtype)
+    far = MarginClassifier(loss="hinge", kernel="rbf", gamma=50.0, tol=1e-3).fit(X, y, sample_weight=np.full(40, 1e60))
+    hard = MarginClassifier(loss="hinge", kernel="rbf", gamma=50.0, tol=1e-3).fit(X, y, sample_weight=np.full(40, 1e4))
+    np.testing.assert_allclose(far.decision_function(X), hard.decision_function(X), atol=1e-3)
+
+
+def test_coefficients_that_single_precision_does_not_hold_are_refused_by_name():
+    X, y = overlapping(47, 2)
+    model = MarginClassifier(loss="balanced_hinge", kernel="rbf")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        with pytest.raises(ValueError, match="float32"):
+            model.fit(X[:, :1].astype(np.float32), y, sample_weight=np.full(47, 1e90))

@@ -33,6 +33,12 @@ class FittedScore:
     def of(cls, data: TrainingSet, coef: np.ndarray, intercept: Any) -> FittedScore:
         """The functions with coefficients ``coef`` (n_coef, k) on the expansion of the training rows."""
         dtype = data.X.dtype
+        largest = max(float(np.abs(coef).max(initial=0.0)), float(np.abs(intercept).max(initial=0.0)))
+        if largest * len(coef) > float(np.finfo(dtype).max):
+            raise ValueError(
+                f"the coefficients reach {largest:.3g}, which {dtype} does not hold: give X in float64, or lower C or "
+                "the weights."
+            )
         coef, intercept = np.asarray(coef).astype(dtype), np.asarray(intercept).astype(dtype)
         score, chosen = data.shared.scorer(coef), data.shared.support(coef)
         if chosen is None:

@@ -24,6 +24,7 @@ from softmargin.solvers.svm.box_qp import (
     BoxQP,
     BoxSolution,
     Iterate,
+    box_report,
     finish_box_qp,
     pair_steps,
     solve_box_qp,
@@ -40,6 +41,7 @@ Array = NDArray[np.floating[Any]]
 # twenty products of the columns (200 to 1000 rows of 10 to 1000 columns; ``python -m benchmarks growth``).
 _ROWS_OF_A_SET, _COLUMNS_SQUARED_PER_SET = 1500, 6000
 _MOST_COLUMNS = 400  # of a factor of many rows: an interior point on so many takes as long as working sets mostly do
+_FAR = 1e8  # scores that a multiplier at its bound allows: beyond, sums of them hold no digits of a score of one
 _STEPS = 100
 _FINISH = 50  # working sets that the finish may take
 _EPS = float(np.finfo(np.float64).eps)
@@ -61,6 +63,16 @@ class GramMachines:
         return 1 + _ROWS_OF_A_SET // n + columns * columns // _COLUMNS_SQUARED_PER_SET
 
     def solve(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> BoxSolution:
+        """The solution; bounds far beyond the scores are tried nearer first: the same problem, if none is met."""
+        near = _FAR / max(float(self.diagonal.max(initial=0.0)), _EPS)
+        if box.largest > near and box.total == 0:
+            nearer = BoxQP(box.q, np.maximum(box.lo, -near), np.minimum(box.hi, near), box.intercept)
+            found = self._solve(nearer, start, tol, max_iter)
+            if found.converged and float(np.abs(found.u).max(initial=0.0)) < near:
+                return box_report(box, Iterate(found.u, found.gradient, found.n_iter), tol)
+        return self._solve(box, start, tol, max_iter)
+
+    def _solve(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> BoxSolution:
         """By the route that is quicker; where pair steps have crawled, the family's next ones are given none."""
         found = None
         if self._many:
