@@ -8,7 +8,7 @@ DOCS_STAMP := $(VENV)/.ready-docs
 SOURCES := $(wildcard src/softmargin/_compiled/*.pyx src/softmargin/_compiled/*.pxd) $(shell find . -name meson.build -not -path './build/*' -not -path './.venv/*')
 export OPENBLAS_NUM_THREADS ?= 2
 
-.PHONY: demo docs linkcheck test test-oldest dist strict regression portable fuzz boundscheck sanitize bench lint format clean
+.PHONY: demo docs linkcheck test test-oldest test-free-threaded dist strict regression portable fuzz boundscheck sanitize bench lint format clean
 
 $(VENV)/.tools: pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -47,7 +47,7 @@ test: $(STAMP)
 
 # The suite on the oldest dependencies that pyproject.toml allows, in an environment of its own; TESTS= names a part of it.
 OLDEST := .venv-oldest
-$(OLDEST)/.ready: pyproject.toml tools/oldest.py $(SOURCES)
+$(OLDEST)/.ready: pyproject.toml tools/oldest.py $(SOURCES) $(shell find src -name '*.py')
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python tools/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt ".[plot,cli,data,dask,test-core]"
@@ -55,6 +55,15 @@ $(OLDEST)/.ready: pyproject.toml tools/oldest.py $(SOURCES)
 
 test-oldest: $(OLDEST)/.ready
 	$(OLDEST)/bin/python tools/check_dist.py --suite-only $(TESTS)
+
+# On a Python without the lock (PYTHON=python3.14t): the rooms of the compiled loops, each test in several threads at once.
+FREE := .venv-free-threaded
+THREADED := svm paths elasticnet smooth multicategory rules robust
+test-free-threaded:
+	test -x $(FREE)/bin/python || $(PYTHON) -m venv $(FREE)
+	$(FREE)/bin/python -m pip install --quiet . "pytest>=8" pytest-run-parallel hypothesis mpmath pandas
+	PYTHON_GIL=0 OPENBLAS_NUM_THREADS=1 $(FREE)/bin/python -W error -c "import sys, softmargin._compiled.boxqp; sys.exit(sys._is_gil_enabled())"
+	PYTHON_GIL=0 OPENBLAS_NUM_THREADS=1 $(FREE)/bin/python -P -m pytest -q --parallel-threads=4 $(THREADED:%=tests/%)
 
 # What is published: sdist and wheel, checked, installed in a clean environment, tested there; TESTS= names a part.
 dist: $(STAMP)
@@ -106,4 +115,4 @@ format: $(STAMP)
 	$(VENV)/bin/ruff format .
 
 clean:
-	rm -rf build dist $(OLDEST) $(VENV)/.ready $(VENV)/.ready-bench $(VENV)/.ready-docs demo docs/_build docs/gallery docs/generated
+	rm -rf build dist $(OLDEST) $(FREE) $(VENV)/.ready $(VENV)/.ready-bench $(VENV)/.ready-docs demo docs/_build docs/gallery docs/generated
