@@ -1,6 +1,7 @@
 """Landmark features that are never held: blocks of similarities answer every pass as the features themselves do."""
 
 import pickle
+import time
 import tracemalloc
 
 import numpy as np
@@ -119,3 +120,17 @@ def test_passes_take_memory_for_blocks_alone():
     assert peak < 20_000 * 200 * 8 / 4
     with pytest.raises(MemoryError, match="20000 x 200 matrix of landmark features"):
         blocks.columns(np.arange(200))
+
+
+def test_threads_that_begin_together_keep_their_similarities_in_one_place(monkeypatch):
+    fits = memory.fits
+
+    def slowly(*arguments):
+        time.sleep(0.02)  # long enough for the other thread to ask the same
+        return fits(*arguments)
+
+    monkeypatch.setattr(memory, "fits", slowly)
+    blocks = features.LandmarkFeatures(X, LandmarkBasis.of(RBF, X[CHOSEN])[0], n_threads=2)
+    beta = RNG.normal(size=blocks.shape[1])
+    for _ in range(2):  # made by the first pass, read by the second
+        np.testing.assert_allclose(blocks.apply(beta), whole().apply(beta), rtol=1e-9, atol=1e-9)

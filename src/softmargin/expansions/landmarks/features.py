@@ -180,6 +180,7 @@ class LandmarkFeatures(Features):
     def _share(self, task: Callable[[slice], Any]) -> list[Any]:
         """The task on equal stretches of the rows, one for each thread; BLAS then has one thread in each."""
         n = self.shape[0]
+        _ = self._kept  # made before threads ask for it: cached properties have no lock from Python 3.12 on
         if self.n_threads == 1 or n < 2 * self.n_threads:
             return [task(slice(0, n))]
         ends = np.linspace(0, n, self.n_threads + 1).astype(int)
