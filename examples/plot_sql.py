@@ -24,6 +24,7 @@ print(query[:600], "...")
 database = sqlite3.connect(":memory:")
 X.rename_axis("id").reset_index().to_sql("tumours", database, index=False)
 answers = pd.read_sql(query, database, index_col="id").loc[X.index]
+database.close()
 print(answers.head())
 
 fig, ax = plt.subplots(figsize=(4.8, 4.4), layout="constrained")

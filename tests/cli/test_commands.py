@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -120,10 +121,10 @@ def test_exports_answer_like_the_model(folder, tmp_path):
             pytest.importorskip("onnx")
         done = run("export", model, "--to", to, "-o", tmp_path / f"m.{to}", "--dialect", "sqlite", "--table", "t")
         assert done.exit_code == 0, done.output
-    database = sqlite3.connect(":memory:")
     rows = read_table(str(folder / "rows.csv.zst"))
-    rows.to_sql("t", database, index=False)
-    told = pd.read_sql_query((tmp_path / "m.sql").read_text(), database)
+    with closing(sqlite3.connect(":memory:")) as database:
+        rows.to_sql("t", database, index=False)
+        told = pd.read_sql_query((tmp_path / "m.sql").read_text(), database)
     assert told["label"].tolist() == softmargin.load(model).predict(rows).tolist()
     assert json.loads((tmp_path / "m.json").read_text())["model"] == "RuleBoostClassifier"
     assert "--to must be" in refused("export", model, "--to", "pmml", "-o", tmp_path / "m")

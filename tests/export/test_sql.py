@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ from tests.files import models
 import softmargin as sm
 from softmargin import export
 
-HAS_EXP = "ENABLE_MATH_FUNCTIONS" in {row[0] for row in sqlite3.connect(":memory:").execute("PRAGMA compile_options")}
+with closing(sqlite3.connect(":memory:")) as _database:
+    HAS_EXP = ("ENABLE_MATH_FUNCTIONS",) in _database.execute("PRAGMA compile_options").fetchall()
 FRAME = pd.DataFrame(
     np.vstack([models.X, 3 * np.random.default_rng(0).normal(size=(20, 3))]), columns=["x0", "x1", "x2"]
 )
@@ -43,7 +45,11 @@ def connect(dialect):
 
 def answers(model, frame, dialect):
     """Score columns, probability columns and labels of a query, in the order of the rows."""
-    database = connect(dialect)
+    with closing(connect(dialect)) as database:
+        return _ask(database, model, frame, dialect)
+
+
+def _ask(database, model, frame, dialect):
     columns = ", ".join(f"{_quoted(name)} {_type(frame[name])}" for name in frame.columns)
     database.execute(f'CREATE TABLE "the ""rows""" (id INTEGER, {columns})')
     marks = ", ".join("?" * (1 + frame.shape[1]))

@@ -2,6 +2,7 @@
 
 import sqlite3
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -38,9 +39,9 @@ def mixed(n=300, seed=0):
 
 
 def run_sql(model, frame):
-    connection = sqlite3.connect(":memory:")
-    frame.astype({"ward": object, "smoker": object}).to_sql("patients", connection, index=False)
-    return np.array(connection.execute(model.sql("patients")).fetchall())
+    with closing(sqlite3.connect(":memory:")) as connection:
+        frame.astype({"ward": object, "smoker": object}).to_sql("patients", connection, index=False)
+        return np.array(connection.execute(model.sql("patients")).fetchall())
 
 
 def test_sql_scores_equal_decision_function_on_gaps_names_and_unseen_categories():
@@ -71,9 +72,9 @@ def test_sql_reads_odd_names_and_values_exactly():
     frame = pd.DataFrame({name: pd.Series(rng.choice(ODD, size=400), dtype=object) for name in ODD[:4]})
     y = (frame.isin(ODD[:5]).sum(axis=1) + rng.normal(size=400) > 2).astype(int)
     model = RuleBoostClassifier(n_rules=60).fit(frame, y)
-    connection = sqlite3.connect(":memory:")
-    frame.to_sql('od"d', connection, index=False)
-    scores = np.array(connection.execute(model.sql('od"d', dialect="sqlite")).fetchall())[:, 0]
+    with closing(sqlite3.connect(":memory:")) as connection:
+        frame.to_sql('od"d', connection, index=False)
+        scores = np.array(connection.execute(model.sql('od"d', dialect="sqlite")).fetchall())[:, 0]
     np.testing.assert_allclose(scores, model.decision_function(frame), atol=1e-9)
 
 
