@@ -193,25 +193,30 @@ def conjugate_gradients(
 ) -> tuple[Array, Any] | None:
     """The solution of ``A x = right`` by preconditioned conjugate gradients, as far as ``enough(residual, rho)`` asks.
 
-    ``product(d)`` is ``A d`` with anything linear in ``d`` that the caller wants of the solution as well; ``rho`` is
-    the squared residual, measured by the preconditioner. None where a direction of negative curvature is met.
+    ``product(d)`` is ``A d`` with anything linear in ``d`` that the caller wants of the solution as well, both made for
+    this call; ``rho`` is the squared residual, measured by the preconditioner. None where a direction of negative
+    curvature is met.
     """
-    solution, residual, direction = np.zeros_like(right), right.copy(), np.zeros_like(right)
+    solution, direction, residual = np.zeros_like(right), np.zeros_like(right), right.copy()
     carried, before = None, 0.0
     for _ in range(most):
         scaled = precondition(residual)
         rho = float(residual @ scaled)
         if enough(residual, rho):
             break
-        direction = scaled + (rho / before if before > 0 else 0.0) * direction
+        direction *= rho / before if before > 0 else 0.0
+        direction += scaled
         image, extra = product(direction)
         curvature = float(direction @ image)
         if not curvature > 0:
             return None
         length, before = rho / curvature, rho
-        solution += length * direction
-        residual -= length * image
-        carried = length * extra if carried is None else carried + length * extra
+        image *= length
+        residual -= image
+        np.multiply(direction, length, out=image)
+        solution += image
+        extra *= length
+        carried = extra if carried is None else carried + extra
     return solution, carried
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin.solvers import linalg
 from softmargin.solvers.ridge.newton_systems import Factor, FeatureFactor, FeatureSystem, Residual, Step
 
 __all__ = ["ConjugateSystem", "conjugate_gradients"]
@@ -58,34 +59,25 @@ def conjugate_gradients(
     It ends where the square of the residual is ``reduction`` times that at zero, measured by the inverse diagonal. None
     where a direction of negative curvature is met: the quadratic model has no minimum.
     """
-    expansion, mass, p = system.expansion, float(W.sum()), system.size
+    mass, p = float(W.sum()), system.size
     bordered = system.fit_intercept and mass > 0
-    inverse, residual = np.empty(p + 1), np.empty(p + 1)
+    inverse, right = np.empty(p + 1), np.empty(p + 1)
     np.divide(1.0, diagonal, out=inverse[:p])
-    np.negative(gradient[0], out=residual[:p])
-    inverse[p], residual[p] = (1 / mass, -gradient[1]) if bordered else (1.0, 0.0)
-    solution, direction, image = np.zeros(p + 1), np.zeros(p + 1), np.empty(p + 1)
-    scaled, scores, rho = inverse * residual, np.zeros(len(W)), 0.0
-    target = reduction * float(residual @ scaled)
-    for _ in range(_MOST_PRODUCTS):
-        rho, before = float(residual @ scaled), rho
-        if rho <= target:
-            break
-        direction *= rho / before if before > 0 else 0.0
-        direction += scaled
-        dscores, pulled, flow = expansion.bent(W, direction[:p], float(direction[p]))
-        np.multiply(direction, system.ridge, out=image)
+    np.negative(gradient[0], out=right[:p])
+    inverse[p], right[p] = (1 / mass, -gradient[1]) if bordered else (1.0, 0.0)
+    target = reduction * float(right @ (inverse * right))
+
+    def product(direction: Array) -> tuple[Array, Array]:
+        scores, pulled, flow = system.expansion.bent(W, direction[:p], float(direction[p]))
+        image = system.ridge * direction
         image[:p] += pulled
         image[p] = flow if bordered else 0.0
-        curvature = float(direction @ image)
-        if not curvature > 0:
-            return None
-        length = rho / curvature
-        dscores *= length
-        scores += dscores
-        image *= length
-        residual -= image
-        np.multiply(inverse, residual, out=scaled)
-        np.multiply(direction, length, out=image)
-        solution += image
-    return Step(solution[:p], float(solution[p]), scores)
+        return image, scores
+
+    found = linalg.conjugate_gradients(
+        product, lambda residual: inverse * residual, right, lambda _, rho: rho <= target, _MOST_PRODUCTS
+    )
+    if found is None:
+        return None
+    solution, scores = found
+    return Step(solution[:p], float(solution[p]), np.zeros(len(W)) if scores is None else scores)
