@@ -1,9 +1,10 @@
 """Decoded chunks on disk: written by one pass, memory-mapped by those after it.
 
 Decoding a compressed file costs several times what reading the numbers costs, and a fit may read them often. Each
-chunk is a handful of ``.npy`` files in a temporary directory, mapped while a task works on it and let go afterwards, so
-memory holds the chunks at work and the operating system decides what else stays. Chunks beyond ``limit`` bytes are not
-kept and decoded again by every pass.
+chunk is a handful of files of plain numbers in a temporary directory, mapped while a task works on it and let go
+afterwards, so memory holds the chunks at work and the operating system decides what else stays. Chunks beyond ``limit``
+bytes are not kept and decoded again by every pass. What the files hold is remembered rather than written: headers of
+``.npy`` files are parsed as Python, which threads of Python 3.11 cannot do at the same time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +27,14 @@ _SPARSE = ("data", "indices", "indptr")
 _FREE_SHARE = 0.5  # of the free space of the disk that may be taken where no limit is given
 
 
+class _Stored(NamedTuple):
+    """What a file holds."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    by_columns: bool
+
+
 class ChunkCache:
     """The first chunks of a source, as many as ``limit`` bytes hold; ``mapped`` ones are not let go between tasks."""
 
@@ -34,7 +43,7 @@ class ChunkCache:
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._room = int(shutil.disk_usage(self._folder).free * _FREE_SHARE) if limit is None else limit
         self._mapped: dict[int, Chunk] | None = {} if mapped else None
-        self._about: dict[int, tuple[int, tuple[int, int]]] = {}
+        self._about: dict[int, tuple[int, tuple[int, int], dict[str, _Stored]]] = {}
         self._closed = False  # once a chunk was refused no later one is kept
         self._lock = threading.Lock()
 
@@ -54,9 +63,8 @@ class ChunkCache:
             if self._closed:
                 return
             self._room -= size
-        for name, array in arrays.items():
-            np.save(self._file(number, name), array, allow_pickle=False)
-        self._about[number] = (chunk.first, (int(chunk.X.shape[0]), int(chunk.X.shape[1])))
+        stored = {name: _write(self._file(number, name), array) for name, array in arrays.items()}
+        self._about[number] = (chunk.first, (int(chunk.X.shape[0]), int(chunk.X.shape[1])), stored)
 
     def get(self, number: int) -> Chunk:
         """A chunk, mapped from its files."""
@@ -67,22 +75,28 @@ class ChunkCache:
         return self._mapped[number]
 
     def _read_chunk(self, number: int) -> Chunk:
-        first, shape = self._about[number]
-        if self._file(number, "X").exists():
-            X: Any = self._read(number, "X")
+        first, shape, stored = self._about[number]
+        parts = {name: _map(self._file(number, name), about) for name, about in stored.items()}
+        if "X" in parts:
+            X: Any = parts["X"]
         else:
-            X = sparse.csr_array(tuple(self._read(number, name) for name in _SPARSE), shape=shape)
-        return Chunk(X, self._read(number, "y"), self._read(number, "weight"), first)
+            X = sparse.csr_array(tuple(parts[name] for name in _SPARSE), shape=shape)
+        return Chunk(X, parts.get("y"), parts.get("weight"), first)
 
     def _file(self, number: int, name: str) -> Path:
-        return self._folder / f"{number:06d}.{name}.npy"
+        return self._folder / f"{number:06d}.{name}"
 
-    def _read(self, number: int, name: str) -> Any:
-        path = self._file(number, name)
-        if not path.exists():
-            return None
-        empty = path.stat().st_size < 256 and np.load(path, allow_pickle=False).size == 0  # nothing to map
-        return np.asarray(np.load(path, mmap_mode=None if empty else "r", allow_pickle=False))
+
+def _write(path: Path, array: np.ndarray) -> _Stored:
+    by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+    (array.T if by_columns else array).tofile(path)
+    return _Stored(array.dtype, array.shape, by_columns)
+
+
+def _map(path: Path, about: _Stored) -> np.ndarray:
+    if 0 in about.shape:  # nothing to map
+        return np.empty(about.shape, dtype=about.dtype)
+    return np.asarray(np.memmap(path, about.dtype, "r", shape=about.shape, order="F" if about.by_columns else "C"))
 
 
 def _arrays(chunk: Chunk) -> dict[str, np.ndarray]:
