@@ -1,6 +1,7 @@
 """A user's loss is looked at when first used: what would be fitted wrongly is refused with the remedy."""
 
 import copy
+import dataclasses
 import pickle
 from dataclasses import dataclass
 
@@ -198,3 +199,11 @@ def test_trust_of_each_family():
         np.testing.assert_allclose(loss.trust(u), 1 / (1 + np.exp(-u)))
     for loss in (losses.TruncatedHinge(), losses.Psi(), losses.Hinge()):
         np.testing.assert_allclose(loss.trust(u), 1 / (1 + np.maximum(1 - u, 0)))
+
+
+@pytest.mark.parametrize("name", losses.available())
+@pytest.mark.parametrize("bad", ["x", [1, 2], 1j, {}])
+def test_no_hyperparameter_of_another_type_is_refused_without_its_name(name, bad):
+    for field in dataclasses.fields(losses.get(name)):
+        with pytest.raises((ValueError, TypeError), match=field.name):
+            losses.get(name, **{field.name: bad})

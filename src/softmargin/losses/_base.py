@@ -96,9 +96,10 @@ def _require_numbers(loss: Loss) -> None:
     if not is_dataclass(loss):
         return
     for field in fields(loss):
-        value = getattr(loss, field.name)
-        if field.type in ("float", "int", float, int):
-            require(isinstance(value, Real) and not isinstance(value, bool), field.name, value, "a number")
+        value, kind, _, none = getattr(loss, field.name), *str(field.type).partition(" | ")
+        if kind in ("float", "int", str(float), str(int)) and not (none == "None" and value is None):
+            allowed = "a number or None" if none else "a number"
+            require(isinstance(value, Real) and not isinstance(value, bool), field.name, value, allowed)
 
 
 class Loss:
