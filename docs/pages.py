@@ -49,12 +49,14 @@ def draw(topic: str, rows: list[tuple[str, str, float]], path: Path) -> None:
         )
     clean(ax).axvline(1, color=INK, lw=1)
     ratios = [ratio for *_, ratio in rows]
-    ax.set(xscale="log", xlim=(min(0.4, 0.6 * min(ratios)), 6 * max(1.0, *ratios)), xlabel="our time / the best peer's")
+    low, high = min(0.4, 0.6 * min(ratios)), max(1.0, *ratios)
+    room = (high / low) ** 0.6  # for the words beside the last dot, in whatever decades the axis has
+    ax.set(xscale="log", xlim=(low, high * max(6.0, room)), xlabel="our time / the best peer's")
     ticks = [tick for tick in (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30) if ax.get_xlim()[0] <= tick <= ax.get_xlim()[1]]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)
     ax.set_yticks(list(places), [title for title, *_ in rows], fontsize=8.5)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110, bbox_inches="tight")
     pyplot().close(figure)
 
 
