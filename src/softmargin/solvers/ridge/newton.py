@@ -229,7 +229,8 @@ class Point:
             self.residual = self.system.residual(self.coef, self.scores, self.g)
         self.gap = self.residual.gap
         if self.problem.fit_intercept and mass:
-            self.gap += float(self.g.sum()) ** 2 / (2 * mass)
+            push = float(self.g.sum())
+            self.gap += push * push / (2 * mass)  # a power would raise where a product is infinite
 
     def certify(self, mass: float | None = None) -> None:
         """Make the intercept optimal, which makes the gap a certificate, and compute the objective."""

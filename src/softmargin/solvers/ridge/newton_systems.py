@@ -195,7 +195,8 @@ class KernelSystem:
         vector = self.ridge * coef + g
         image = self.ridge * scores + self.scores(g)
         # what rounding may hide: inner products of rows that are large beside their differences
-        noise = _EPS * self.reach * self.ridge * float(np.abs(vector).sum()) ** 2
+        size = float(np.abs(vector).sum())
+        noise = _EPS * self.reach * self.ridge * size * size
         return Residual(vector, max(float(vector @ image), noise) / (2 * self.ridge), image)
 
     def factor(self, W: Array) -> Factor:

@@ -63,7 +63,8 @@ def quasi_newton_iterations(
 def _gap(here: Sweep, mass: float) -> float:
     """Nearly the duality gap."""
     residual = here.residual[:-1]
-    return float(residual @ residual) / (2 * here.problem.penalty.ridge) + float(here.residual[-1]) ** 2 / (2 * mass)
+    push = float(here.residual[-1])
+    return float(residual @ residual) / (2 * here.problem.penalty.ridge) + push * push / (2 * mass)
 
 
 def certified(here: Sweep, tol: float) -> Solution | None:
