@@ -3,7 +3,7 @@
 The second half of the landmarks is drawn with chances proportional to ``d_i = k(x_i, x_i) - |phi(x_i)|^2``, what the
 landmarks so far leave of a row's similarity to itself: a randomly pivoted Cholesky factor (Chen, Epperly, Tropp and
 Webber, 2023), in blocks, each thinned by a pivoted factor of its own. The first half is drawn evenly: drawn by
-remainders alone, landmarks approximate the kernel better and classify worse
+remainders alone, landmarks approximate the kernel about as well and classify no better
 (``python -m benchmarks landmarks --only choice``). What is left of the trace, ``sum_i d_i / sum_i k(x_i, x_i)``, is
 the error of the approximation, measured on rows that are no landmarks.
 
