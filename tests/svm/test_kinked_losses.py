@@ -93,7 +93,8 @@ def test_huge_features_are_solved_to_a_tiny_gap_that_weights_and_multipliers_pro
 def test_linear_hinge_beats_or_equals_liblinear_with_its_penalised_intercept_undone():
     X, y = overlapping(3000, 10)
     ours = MarginClassifier(loss="hinge", C=0.1).fit(X, y)
-    theirs = LinearSVC(loss="hinge", C=0.1, intercept_scaling=10.0, tol=1e-5, max_iter=10**5).fit(X, y)
+    liblinear = LinearSVC(loss="hinge", C=0.1, intercept_scaling=10.0, tol=1e-4, max_iter=10**6, random_state=0)
+    theirs = liblinear.fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-2)
     cost = problem(X, y, weights=np.full(len(y), 0.1))
     assert ours.solution_.objective <= cost.objective(theirs.coef_[0], float(theirs.intercept_[0])) + 1e-9
