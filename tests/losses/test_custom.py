@@ -201,6 +201,7 @@ def test_families_partition_the_names():
     [
         ("exponential", {"rate": 0.0}),
         ("power_margin", {"power": 1.0}),
+        ("power_margin", {"power": 1e8}),
         ("balanced_hinge", {"balance": -0.1}),
         ("huberized_hinge", {"delta": 0.0}),
         ("coherence", {"temperature": 0.0}),

@@ -164,7 +164,8 @@ class PowerMargin(Loss):
     Parameters
     ----------
     power : float, default=2.0
-        Exponent, greater than 1; at 1 the loss is ``BalancedHinge(1.0)``.
+        Exponent, greater than 1 and at most 100, beyond which doubles do not hold the losses of ordinary scores; at 1
+        the loss is ``BalancedHinge(1.0)``.
     """
 
     power: float = 2.0
@@ -173,8 +174,8 @@ class PowerMargin(Loss):
     family = "convex"
 
     def __post_init__(self) -> None:
-        allowed = "greater than 1 and finite (at 1 the loss is BalancedHinge(1.0))"
-        require(1 < self.power < math.inf, "power", self.power, allowed)
+        allowed = "greater than 1 and at most 100 (at 1 the loss is BalancedHinge(1.0))"
+        require(1 < self.power <= 100, "power", self.power, allowed)
 
     @property
     def curvature_bound(self) -> float:
