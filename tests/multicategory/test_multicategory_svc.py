@@ -323,3 +323,13 @@ def test_default_settings_converge(method, C, kernel):
             solution = MulticategorySVC(method, C=C, kernel=kernel).fit(X, y).solution_
         assert solution.converged
         assert 0 <= solution.gap <= 1e-3
+
+
+@pytest.mark.parametrize("method", ["reinforced", "crammer_singer", "bounded"])
+def test_large_costs_on_kernels_of_small_rank_are_certified(method):
+    """Passes over rows of such costs gain little, whatever the number of rows: the rank makes the systems small."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(rng.normal(size=(200, 1)), 4, axis=0)
+    cost = 10.0 ** rng.uniform(-6, 6, size=800)
+    model = MulticategorySVC(method, kernel="rbf", tol=1e-5, max_iter=20_000)
+    assert model.fit(rows, rng.integers(0, 3, size=800), sample_weight=cost).solution_.converged

@@ -130,3 +130,23 @@ def test_nothing_is_selected_where_everything_costs_too_much(made, fit_intercept
     model = made(C=1e-6, group=group, fit_intercept=fit_intercept, **penalty).fit(X, CODES)
     assert not np.any(model.coef_)
     assert model.solution_.converged
+
+
+@pytest.mark.parametrize("penalty", [None, MCP(l1_ratio=1.0)])
+@pytest.mark.parametrize("group", [True, False])
+def test_a_gradient_that_is_rounding_selects_nothing_and_is_certified(penalty, group):
+    y = np.arange(71) % 5 % 2
+    settings = {"l1_ratio": 1.0, "penalty": penalty, "group": group, "class_weight": "balanced", "tol": 1e-9}
+    model = TruncatedSoftmaxClassifier(level=np.inf, **settings).fit(np.zeros((71, 6)), y)
+    assert model.solution_.converged
+    assert not model.coef_.any()
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e3, 1e5])
+@pytest.mark.parametrize("group", [True, False])
+def test_flat_losses_of_separable_rows_are_minimised_within_the_default_limits(weight, group):
+    """Where losses bend far less than they could, steps are as long as the losses allow."""
+    rng = np.random.default_rng(3)
+    wide = rng.standard_t(2, size=(27, 39))
+    model = TruncatedSoftmaxClassifier(level=np.inf, l1_ratio=1.0, group=group, C=weight)
+    assert model.fit(wide, np.arange(27) % 2).solution_.gap <= model.tol

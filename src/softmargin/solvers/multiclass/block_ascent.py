@@ -22,7 +22,8 @@ that some passes have come to.
 
 Where costs are large and multipliers must cancel, passes gain little. If the Newton systems of the interior point
 method are small, it takes over once passes have cost as much as it would (the bounded machine, whose multipliers have
-no bounds, starts with it).
+no bounds, starts with it). Its systems are as large as the rank of a Gram matrix, which is looked for once passes have
+cost as much as that.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +65,8 @@ _FEWEST_PASSES = 100.0  # before the interior point method may take over
 _INTERIOR_STEPS = 30  # of the interior point method, as a rule
 # Multiplications per step that still take a fraction of a second (``python -m benchmarks thresholds`` times both ways).
 _INTERIOR_WORK = 1e9
+# Eigenvectors of an n x n matrix take the time of passes of so many n^3 multiplications (n = 300, 700 and 1500).
+_SPECTRUM_WORK = 3.0
 # Where the method of multipliers is tried first (the rows of several classes in ``python -m benchmarks real``): a pass
 # costs so many multiplications, Newton's systems are at most so large, and the gap need not be smaller.
 _WORTH_NEWTON, _MOST_COEFFICIENTS, _FINEST = 1e6, 4000, 1e-6
@@ -157,6 +161,19 @@ class _Ascent:
         """Multiplications of a pass over the rows."""
         n, m = self.design.shape
         return 3.0 * n * self.k * (m + 10)
+
+    @cached_property
+    def features(self) -> tuple[Array, Array | None]:
+        """Dense features of the rows, and for kernels the basis that turns their coefficients into those of rows."""
+        design = self.design
+        if design.K is not None:
+            return spectral_features(design.K)
+        return design.Z.toarray() if sparse.issparse(design.Z) else design.Z, None
+
+    def patience(self, n_features: int) -> float:
+        """Passes after which the interior point method takes over, with so many features."""
+        work = step_work(len(self.b), n_features, self.k, self.loss.method)
+        return max(_FEWEST_PASSES, _INTERIOR_STEPS * work / self.pass_work) if work <= _INTERIOR_WORK else math.inf
 
     def adopt(self, b: Array, intercept: Array) -> None:
         """Take over multipliers, and intercepts that are free, from another method."""
@@ -253,12 +270,10 @@ def solve_hinge(
         ascent.shift = ascent.first_shift
     n, m = ascent.design.shape
     pass_work = ascent.pass_work
-    interior_work = step_work(n, m, ascent.k, ascent.loss.method)
-    patience, budget = math.inf, max_iter * max(1.0, _FEW_ROWS / n)
-    if interior_work <= _INTERIOR_WORK:
-        if ascent.loss.method == "bounded":
-            return _interior(ascent, problem.intercept, tol, max_iter)
-        patience = max(_FEWEST_PASSES, _INTERIOR_STEPS * interior_work / pass_work)
+    patience, budget = ascent.patience(m), max_iter * max(1.0, _FEW_ROWS / n)
+    if ascent.loss.method == "bounded" and patience < math.inf:
+        return _interior(ascent, problem.intercept, tol, max_iter)
+    unknown_rank = ascent.design.K is not None
     move, used, history = 0.1, 0.0, []
     while True:
         used += ascent.run(move, _PASSES_PER_CALL, seed + int(used))
@@ -271,6 +286,8 @@ def solve_hinge(
             relative = ascent.relative(primal, gap)
         if relative <= tol and (used * pass_work >= _FREE_WORK or move <= _SMALLEST_MOVE):
             break
+        if unknown_rank and used * pass_work >= _SPECTRUM_WORK * n**3 and not relative <= tol:
+            unknown_rank, patience = False, ascent.patience(ascent.features[0].shape[1])
         if used >= patience and not relative <= tol:
             found = _interior(ascent, problem.intercept, tol, max_iter)
             if found.converged or not suited:
@@ -288,11 +305,7 @@ def solve_hinge(
 
 def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Solution:
     """The machine by interior steps, certified like every other."""
-    design, basis = ascent.design, None
-    if design.K is None:
-        Z = design.Z.toarray() if sparse.issparse(design.Z) else design.Z
-    else:
-        Z, basis = spectral_features(design.K)
+    Z, basis = ascent.features
     program = HingeProgram.of(ascent.loss, ascent.codes, ascent.cost, ascent.k)
     found = follow_central_path(Z, program, intercept, max_iter)
     if intercept == "free" and program.kind != "hard":

@@ -23,9 +23,11 @@ from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.conditioning import HOPELESS
 
-__all__ = ["Design"]
+__all__ = ["Design", "gradient_terms", "gradient_unit"]
 
 Array = NDArray[np.floating[Any]]
+
+_BALANCED = 1e-6  # sums of terms of both signs keep about ten digits: a gradient at zero smaller beside them is none
 
 
 @dataclass
@@ -85,6 +87,17 @@ class Design:
         """The intercepts of a solution in terms of the centred rows."""
         shift = 0.0 if self.center is None else self.center @ solution.coef
         return np.asarray(solution.intercept + shift)
+
+
+def gradient_terms(Z: Any, slopes: Array, has_intercept: bool) -> float:
+    """The size of the terms whose sums are the gradient of the coefficients of ``Z`` and of the intercepts."""
+    largest = float(abs(Z).max()) if min(Z.shape) else 0.0
+    return float(np.abs(slopes).sum(axis=0).max()) * max(largest, float(has_intercept))
+
+
+def gradient_unit(at_zero: float, terms: float) -> float:
+    """The unit of gradients: their size at zero coefficients, unless that is what rounding leaves of the terms."""
+    return max(at_zero, _BALANCED * terms) or 1.0
 
 
 def _features(expansion: Expansion, share: Array | None) -> tuple[Any, Array | None]:

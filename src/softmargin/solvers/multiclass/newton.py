@@ -34,7 +34,7 @@ from softmargin.losses.multiclass import Evaluation, SmoothMulticlassLoss
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.linalg import Cholesky, backtrack, shifted_cholesky
-from softmargin.solvers.multiclass.design import Design
+from softmargin.solvers.multiclass.design import Design, gradient_terms, gradient_unit
 
 __all__ = ["solve_smooth", "spectral_features"]
 
@@ -49,7 +49,6 @@ _TINY = 1e-300
 # gradient: repeated rows and weighted rows then give the same scores.
 _FREE_WORK, _EXACT = 1e5, 1e-10
 _ROUNDING, _IDLE = 1e-11, 5  # steps in a row that lower neither the objective beyond rounding nor the gradient
-_BALANCED = 1e-6  # sums of terms of both signs keep about ten digits: a gradient at zero smaller beside them is none
 
 
 def spectral_features(K: Array) -> tuple[Array, Array]:
@@ -104,8 +103,7 @@ class _Features:
 
     def terms(self, slopes: Array) -> float:
         """The size of the terms whose sums are the gradient."""
-        largest = float(abs(self.Z).max()) if min(self.Z.shape) else 0.0
-        return float(np.abs(slopes).sum(axis=0).max()) * max(largest, float(self.has_intercept))
+        return gradient_terms(self.Z, slopes, self.has_intercept)
 
     def penalty_image(self, theta: Array, F: Array) -> Array:
         """What the inner product of the norm multiplies ``theta`` with."""
@@ -245,7 +243,7 @@ def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float,
     design = Design.of(problem, gram=gram)
     space: Any = _InnerProducts(design, problem) if gram else _Features(design, problem)
     point = _Point.at(space, problem, np.zeros((space.height, problem.n_classes)))
-    scale = max(float(np.abs(point.gradient).max()), _BALANCED * space.terms(point.parts.slope)) or 1.0
+    scale = gradient_unit(float(np.abs(point.gradient).max()), space.terms(point.parts.slope))
     if start is not None:
         point = _Point.at(space, problem, space.place(start, design))
     goal = tol if n * space.height * problem.n_classes > _FREE_WORK else min(tol, _EXACT)

@@ -3,11 +3,12 @@
     minimise  sum_i w_i L(F_i, y_i) + Omega(theta),    F = Z theta + b,   rows of theta and b sum to zero.
 
 With ``H`` a bound on the curvature of ``L`` and ``s`` the largest singular value of ``diag(w)^(1/2) [1 Z]``, a gradient
-step of length ``1 / (H s^2)`` followed by the proximal map of ``Omega`` lowers the objective. Both maps keep the sum at
-zero: soft thresholding with the multiplier of the constraint (its root lies between two of ``2k`` breakpoints), or
-shrinking whole rows. Steps are accelerated and restarted where the objective rises (FISTA). Features enter in sets:
-those at zero that violate optimality, until none does. Once the proximal steps have settled which coefficients are in
-use, Newton's method on those finishes (:mod:`.selection_newton`).
+step of length ``1 / (H s^2)`` followed by the proximal map of ``Omega`` lowers the objective, and so does a longer one
+where the losses stay below the parabola that its length stands for: losses of rows on their own side hardly bend. Both
+maps keep the sum at zero: soft thresholding with the multiplier of the constraint (its root lies between two of ``2k``
+breakpoints), or shrinking whole rows. Steps are accelerated and restarted where the objective rises (FISTA). Features
+enter in sets: those at zero that violate optimality, until none does. Once the proximal steps have settled which
+coefficients are in use, Newton's method on those finishes (:mod:`.selection_newton`).
 
 Certificate: the proximal residual ``|theta - prox(theta - gradient)|`` over all features, in units of the largest
 gradient at zero coefficients. It vanishes at the minimum only. Concave curves are bounded by weighted elastic nets, one
@@ -16,6 +17,7 @@ after the other (:mod:`softmargin.solvers.nonconvex.majorize_minimise`), from th
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +29,7 @@ from scipy.sparse.linalg import svds
 from softmargin.penalties import ClassPenalty
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
-from softmargin.solvers.multiclass.design import Design
+from softmargin.solvers.multiclass.design import Design, gradient_terms, gradient_unit
 from softmargin.solvers.multiclass.selection_newton import LARGEST_SYSTEM, newton_on_support
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 
@@ -39,6 +41,9 @@ _ROUNDS = 200
 _STEPS = 20  # proximal steps that count as one
 _MOST_STEPS = 20_000  # proximal steps of a convex problem beyond which no digits come that Newton's steps do not bring
 _FIRST_AIM = 1e-3  # residual at which Newton's steps are tried first; a tenth of it each time they did not help
+_LONGER, _SHORTER = 1.1, 0.5  # trial steps beside the last one, and beside one that was too long
+_FEWEST_STEPS = 200  # that a convex problem gets however many the ones before it took in vain
+_ROUNDING = 4 * np.finfo(float).eps  # of the terms of a gradient: steps cannot make it smaller
 _IDLE = 5  # times that steps on all that counts may end above the tolerance: what is left is rounding
 _FAR, _FARTHER = 1e4, 1e8  # along a ray, in units of its own length
 _SMALL = 200  # columns up to which a dense singular value costs nothing
@@ -101,7 +106,9 @@ class _Fit:
         k = problem.n_classes
         slope = self.slopes(np.zeros((len(problem.codes), k)))
         gradient = np.asarray(self.Z.T @ slope)
-        self.scale = max(float(np.abs(gradient).max(initial=0.0)), float(np.abs(slope.sum(axis=0)).max()), 1e-300)
+        at_zero = max(float(np.abs(gradient).max(initial=0.0)), float(np.abs(slope.sum(axis=0)).max()))
+        terms = gradient_terms(self.Z, slope, self.free)
+        self.scale, self.rounding = gradient_unit(at_zero, terms), _ROUNDING * terms
 
     def columns(self, members: Any) -> Any:
         """Some columns, kept for the steps to come: to take them from sparse rows costs more than a step."""
@@ -117,10 +124,12 @@ class _Fit:
         return slope - slope.mean(axis=1, keepdims=True)
 
     def objective(self, coef: Array, b: Array, members: Any) -> float:
-        F = self.scores(coef, b, members)
+        return self.losses(self.scores(coef, b, members)) + self.cost_of(coef, members)
+
+    def cost_of(self, coef: Array, members: Any) -> float:
         penalty = self.penalty
         part = penalty if penalty.factors is None else replace(penalty, factors=penalty.factors[members])
-        return float(self.problem.weights @ self.loss.value(F, self.problem.codes)) + part.value(coef)
+        return part.value(coef)
 
     def costs(self, members: Any, shape: tuple[int, ...]) -> Array:
         """The l1 cost of each coefficient, or row, of some features."""
@@ -172,26 +181,36 @@ class _Fit:
 
     def descend(self, coef: Array, b: Array, members: Any, tol: float, left: int) -> tuple[Array, Array, int]:
         """Accelerated steps on some features until their residual is small."""
-        length = 1 / max(self.steepness(members), np.finfo(float).tiny)
+        safe = length = 1 / max(self.steepness(members), np.finfo(float).tiny)
         here, at, speed = (coef, b), (coef, b), 1.0
-        value = self.objective(coef, b, members)
-        done = 0
+        value, done, columns = self.objective(coef, b, members), 0, self.columns(members)
         while done < left:
-            slope = self.slopes(self.scores(*at, members))
-            new = _prox(at[0] - length * np.asarray(self.columns(members).T @ slope), self.penalty, length, members)
-            b = at[1] - length * slope.sum(axis=0) if self.free else at[1]
-            done += 1
-            trial = self.objective(new, b, members)
+            F = self.scores(*at, members)
+            slope, loss = self.slopes(F), self.losses(F)
+            gradient, total = np.asarray(columns.T @ slope), slope.sum(axis=0) * self.free
+            length = length * _LONGER
+            while True:
+                new = _prox(at[0] - length * gradient, self.penalty, length, members)
+                b = at[1] - length * total
+                done += 1
+                move = (new - at[0], b - at[1])
+                trial = self.losses(self.scores(new, b, members))
+                square = float(np.sum(move[0] ** 2) + np.sum(move[1] ** 2))
+                bound = loss + float(np.sum(move[0] * gradient) + move[1] @ total) + square / (2 * length)
+                if length <= safe or trial <= bound:
+                    break
+                length = max(safe, _SHORTER * length)
+            trial += self.cost_of(new, members)
             if trial > value and speed > 1:
                 at, speed = here, 1.0
                 continue
             # in units of the gradient: what the step would be if it were as long as one
-            moved = max(np.abs(new - at[0]).max(initial=0.0), np.abs(b - at[1]).max(initial=0.0)) / length
+            moved = max(np.abs(move[0]).max(initial=0.0), np.abs(move[1]).max(initial=0.0)) / length
             faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
             push = (speed - 1) / faster
             at = (new + push * (new - here[0]), b + push * (b - here[1]))
             here, value, speed = (new, b), trial, faster
-            if moved <= tol:
+            if moved <= max(tol, self.rounding):
                 break
         return *here, done
 
@@ -234,7 +253,7 @@ class _Rounds:
     def __init__(self, fit: _Fit, concave: ClassPenalty, at: tuple[Array, Array], how: tuple[float, int]) -> None:
         self.fit, self.concave, self.how = fit, concave, how
         self.at = self.last = (*at, np.inf)
-        self.value, self.steps, self.unbounded = np.inf, 0, False
+        self.value, self.steps, self.left, self.unbounded = np.inf, 0, how[1], False
 
     def objective(self) -> float:
         return self.value
@@ -243,10 +262,13 @@ class _Rounds:
         tol, most = self.how
         if self.steps >= most or self.unbounded:
             return None
+        self.left = min(self.left, most - self.steps)
         self.last = self.at
         self.fit.penalty = self.concave.linearize(self.at[0])
-        coef, b, _, steps = _solve_convex(self.fit, *self.at[:2], tol, most - self.steps)
+        coef, b, residual, steps = _solve_convex(self.fit, *self.at[:2], tol, self.left)
         self.steps += steps
+        if residual > tol:  # where steps were in vain, the next rounds take fewer
+            self.left = max(steps // 2, _FEWEST_STEPS)
         self.unbounded = self.fit.is_unbounded(coef, b)
         self.fit.penalty = self.concave.linearize(coef)
         self.at = (coef, b, self.fit.residual(coef, b))
@@ -279,7 +301,7 @@ def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: flo
         n_iter, status = n_iter + rounds.steps, "unbounded" if rounds.unbounded else "ok"
     objective = fit.losses(fit.scores(coef, b, slice(None))) + penalty.value(coef)
     coef, b = design.original(coef, b)
-    history = history or [objective]
+    history, n_iter = history or [objective], math.ceil(n_iter / _STEPS)
     return Solution(
         coef, b, None, objective, gap, n_iter, gap <= tol and status == "ok", certificate="proximal residual",
         history=history, status=status,

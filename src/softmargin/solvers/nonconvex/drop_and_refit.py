@@ -24,6 +24,8 @@ from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 
 __all__ = ["drop_and_refit"]
 
+_FEWEST_STEPS = 50  # that a fit gets however many the ones before it took in vain: Newton's method needs fewer
+
 
 class _Rounds:
     """A fit to the rows whose loss was below the level at the last one."""
@@ -55,6 +57,8 @@ class _Rounds:
         solve = solve_smooth if part.penalty is None else solve_selection
         self.solution = solve(part, self.solution, self.tol, self.max_iter)
         self.n_iter += self.solution.n_iter
+        if not self.solution.converged:  # where steps were in vain, the next fits take fewer
+            self.max_iter = min(self.max_iter, max(self.solution.n_iter // 2, _FEWEST_STEPS))
         inside, losses = self._inside(self.solution)
         penalty = self.solution.objective - float(cost[self.kept] @ losses[self.kept])
         capped = np.where(self.protected[codes], losses, np.minimum(losses, self.loss.level))
