@@ -14,7 +14,8 @@ alike. A feature that is constant in training makes no component.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -32,7 +33,8 @@ Array = NDArray[np.floating[Any]]
 Component = tuple[int, ...]
 
 _MEAN_DIAGONAL = 31 / 360
-_KEPT_BYTES = 1 << 28  # matrices of single features kept between passes: beyond, they are computed again
+_BLOCK_BYTES = 1 << 25  # similarities of all features at once: as many rows as fit here
+_KEPT_BYTES = 1 << 28  # such blocks kept between passes: beyond, they are computed again
 
 
 def spline(x: Array, z: Array) -> Array:
@@ -75,17 +77,55 @@ class AdditiveSplines(KernelFunction):
         span = np.where(high > low, high - low, 1.0)
         return np.clip((np.asarray(X, dtype=np.float64) / span) - low / span, 0.0, 1.0)
 
+    @cached_property
+    def features(self) -> list[int]:
+        """The features that some component uses."""
+        return sorted({v for component in self.components for v in component})
+
+    @cached_property
+    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where the first and the last feature of each component stand in ``features``."""
+        place = {v: number for number, v in enumerate(self.features)}
+        first = np.array([place[component[0]] for component in self.components], dtype=np.intp)
+        return first, np.array([place[component[-1]] for component in self.components], dtype=np.intp)
+
+    def blocks(self, left: Array, right: Array) -> Iterator[tuple[slice, Array]]:
+        """Blocks of rows brought to [0, 1]: ``k(x_iv, z_jv)`` of all features, of shape (rows, features, columns)."""
+        features = self.features
+        step = max(1, _BLOCK_BYTES // (8 * max(1, len(features) * len(right))))
+        for start in range(0, len(left), step):
+            rows = slice(start, min(start + step, len(left)))
+            block = np.empty((rows.stop - start, len(features), len(right)))
+            for number, v in enumerate(features):
+                block[:, number] = spline(left[rows, v], right[:, v])
+            yield rows, block
+
+    def add_up(self, block: Array) -> Array:
+        """Rows of the kernel: ``sum_v S_v (w_v + sum_u W_vu S_u)``, where the inner sums are matrix products."""
+        first, last = self.places
+        single, pairs = np.zeros(block.shape[1]), np.zeros((block.shape[1], block.shape[1]))
+        weights, alone = np.array(self.weights), first == last
+        single[first[alone]], pairs[first[~alone], last[~alone]] = weights[alone], weights[~alone]
+        if alone.all():
+            return np.asarray(np.matmul(single, block))
+        return np.asarray(np.einsum("ivj,ivj->ij", block, np.matmul(pairs, block) + single[:, None]))
+
+    def images(self, block: Array, coef: Array) -> Array:
+        """Those rows of ``K_j coef`` for every component, a column each and without the weights."""
+        first, last = self.places
+        alone = first == last
+        images = (block @ coef)[:, first]
+        if not alone.all():
+            pairs = np.matmul(block * coef, block.transpose(0, 2, 1))
+            images[:, ~alone] = pairs[:, first[~alone], last[~alone]]
+        return np.asarray(images)
+
     def __call__(self, A: Any, B: Any) -> Array:
-        K = np.zeros((len(A), len(B)))
+        K = np.zeros((len(A), len(B)), dtype=np.result_type(A.dtype, B.dtype))
         left = self.unit(A)
-        right = left if A is B else self.unit(B)
-        for component, weight in zip(self.components, self.weights, strict=True):
-            part = spline(left[:, component[0]], right[:, component[0]])
-            for v in component[1:]:
-                part *= spline(left[:, v], right[:, v])
-            part *= weight
-            K += part
-        return K.astype(np.result_type(A.dtype, B.dtype), copy=False)
+        for rows, block in self.blocks(left, left if A is B else self.unit(B)) if self.components else ():
+            K[rows] = self.add_up(block)
+        return K
 
 
 class AdditiveColumns:
@@ -93,8 +133,7 @@ class AdditiveColumns:
 
     def __init__(self, X: Array, interactions: bool) -> None:
         self.X, self.splines = X, AdditiveSplines.of_rows(X, interactions)
-        self._unit, self._kept = self.splines.unit(X), {}  # type: tuple[Array, dict[int, Array]]
-        self._keeps = 8 * len(X) ** 2 * X.shape[1] <= _KEPT_BYTES
+        self._unit, self._kept = self.splines.unit(X), []  # type: tuple[Array, list[tuple[slice, Array]]]
         require_square(len(X), 8)
 
     @property
@@ -103,45 +142,22 @@ class AdditiveColumns:
 
     def weighted(self, weights: Array) -> KernelColumns:
         """Kernel columns of the sum."""
-        K = np.zeros((len(self.X), len(self.X)))
-        for weight, part in zip(weights[weights > 0], self._matrices(np.flatnonzero(weights > 0)), strict=True):
-            K += weight * part
+        K, splines = np.zeros((len(self.X), len(self.X))), replace(self.splines, weights=tuple(weights.tolist()))
+        if np.any(weights > 0):
+            for rows, block in self._blocks():
+                K[rows] = splines.add_up(block)
         return KernelColumns(K, Kernel(self.splines.weighted(weights)), self.X)
 
     def images(self, coef: Array) -> Array:
         """``K_j coef`` of every component, a column each."""
-        if self._keeps and len(self.components) > len(self.X):
-            return self._images_by_row(coef)
-        images = [K @ coef for K in self._matrices(np.arange(len(self.components)))]
-        return np.column_stack(images) if images else np.zeros((len(self.X), 0))
-
-    def _images_by_row(self, coef: Array) -> Array:
-        """The same for more components than rows: all products of two features in a row are one matrix product."""
-        features = sorted({v for component in self.components for v in component})
-        place = {v: number for number, v in enumerate(features)}
-        first = np.array([place[component[0]] for component in self.components])
-        last = np.array([place[component[-1]] for component in self.components])
-        alone = np.array([len(component) == 1 for component in self.components])
-        matrices = np.stack([self._of_feature(v) for v in features])
-        images = np.empty((len(self.X), len(self.components)))
-        for i in range(len(self.X)):
-            row = matrices[:, i]
-            pairs = (row * coef) @ row.T
-            images[i] = np.where(alone, (row @ coef)[first], pairs[first, last])
+        images = np.zeros((len(self.X), len(self.components)))
+        for rows, block in self._blocks():
+            images[rows] = self.splines.images(block, coef)
         return images
 
-    def _matrices(self, at: NDArray[np.intp]) -> Iterator[Array]:
-        for j in at:
-            first, *others = self.components[j]
-            K = self._of_feature(first)
-            for v in others:
-                K = K * self._of_feature(v)
-            yield K
-
-    def _of_feature(self, v: int) -> Array:
-        if v in self._kept:
-            return self._kept[v]
-        K = spline(self._unit[:, v], self._unit[:, v])
-        if self._keeps:
-            self._kept[v] = K
-        return K
+    def _blocks(self) -> Iterator[tuple[slice, Array]]:
+        if not self.components:
+            return
+        if not self._kept and 8 * len(self.X) ** 2 * len(self.splines.features) <= _KEPT_BYTES:
+            self._kept = list(self.splines.blocks(self._unit, self._unit))
+        yield from self._kept or self.splines.blocks(self._unit, self._unit)
