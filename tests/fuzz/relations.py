@@ -19,6 +19,7 @@ __all__ = ["RELATIONS", "fit_plain"]
 
 Fit = Callable[..., Any]
 TOLERANCE = 1e-3
+_LARGE_GAP = 1e-3  # of a fit that says it did not converge: its scores are no claim
 
 
 def fit_plain(model: Any, X: Any, y: Any, weight: Any = None) -> Any:
@@ -50,6 +51,8 @@ def _pair(
         raise results[0]
     if any(solution.status == "unbounded" for result in results for solution in solutions_of(result)):
         raise Refusal(ValueError("the objective has no minimum, which the fit says"))
+    if any(not solution.converged and solution.gap > _LARGE_GAP for one in results for solution in solutions_of(one)):
+        raise Refusal(ValueError("the fit did not converge, which it says"))
     near(scores_of(results[0], X), sign * scores_of(results[1], X), tolerance, kind)
 
 

@@ -19,6 +19,8 @@ class Engine:
     """A solver with the problems it accepts; ``needs`` completes the sentence "NAME needs ...".
 
     ``by_passes`` solvers ask an expansion for sums over its rows only, so the rows need not be in memory.
+    ``takes_features`` says that a kernel of few dimensions may come as features, with a ridge
+    (:mod:`softmargin.solvers.finite_kernels`).
     """
 
     name: str
@@ -26,6 +28,7 @@ class Engine:
     accepts: Callable[[Problem], bool]
     run: Run
     by_passes: bool = False
+    takes_features: bool = False
 
     def fits(self, problem: Problem) -> bool:
         """Whether it can solve the problem where its rows are."""

@@ -33,7 +33,7 @@ def majorizer(starts: Starts | None = None, on_round: OnRound | None = None) -> 
         return fit.solve(problem, start)
 
     needs = "a nonconvex loss with a majoriser that another solver accepts"
-    return Engine("majorize", needs, lambda problem: not problem.loss.convex, run)
+    return Engine("majorize", needs, lambda problem: not problem.loss.convex, run, takes_features=on_round is None)
 
 
 MULTICLASS_ENGINES: tuple[Engine, ...] = (*_MULTICLASS_IN_MEMORY, LEAST_SQUARES_BY_PASSES)

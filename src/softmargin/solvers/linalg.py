@@ -36,6 +36,7 @@ __all__ = [
     "bordered_solve",
     "conjugate_gradients",
     "definite_cholesky",
+    "pivoted_cholesky",
     "shifted_cholesky",
 ]
 
@@ -147,6 +148,30 @@ def definite_cholesky(A: Array) -> Cholesky | None:
         return Cholesky(linalg.cholesky(A, lower=True, check_finite=False))
     except linalg.LinAlgError:
         return None
+
+
+def pivoted_cholesky(
+    column: Callable[[int], Array], diagonal: Array, most: int
+) -> tuple[Array, NDArray[np.intp]] | None:
+    """``Z`` and pivots with ``A = ZZ'`` up to rounding, from the columns of ``A`` that are asked for.
+
+    The column of the largest remainder is next; ``Z[pivots]`` is lower triangular. None where ``most`` do not do.
+    """
+    n, left = len(diagonal), diagonal.copy()
+    Z, pivots = np.zeros((n, most)), np.empty(most, dtype=np.intp)
+    rounding = n * float(np.finfo(np.float64).eps) * float(left.max(initial=0.0))
+    for k in range(most + 1):
+        pivot = int(np.argmax(left)) if n else 0
+        if n == 0 or left[pivot] <= rounding:
+            return np.ascontiguousarray(Z[:, :k]), pivots[:k]
+        if k == most:
+            break
+        pivots[k] = pivot
+        Z[:, k] = (column(pivot) - Z[:, :k] @ Z[pivot, :k]) / np.sqrt(left[pivot])
+        left -= np.square(Z[:, k])
+        left[pivot] = 0.0
+        Z[pivots[:k], k] = 0.0
+    return None
 
 
 def bordered_solve(inner: Array, image: Array, row: Array, corner: float, total: float) -> tuple[Array, float]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin._threads import one_blas_thread
-from softmargin.problem import MulticlassProblem
+from softmargin.problem import MulticlassProblem, Problem
 from softmargin.solution import Solution
 from softmargin.solvers.conditioning import (
     Shift,
@@ -25,6 +26,7 @@ from softmargin.solvers.conditioning import (
 )
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, MULTICLASS_ENGINES
+from softmargin.solvers.finite_kernels import ROUNDED, FiniteKernel
 
 __all__ = ["solve"]
 
@@ -50,18 +52,30 @@ def solve(
     with one_blas_thread(*problem.expansion.shape), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if not several:
             check_scale(problem)
-        shift = None if several else Shift.of(problem)
         try:
-            if shift is None:
-                solution = engine.run(problem, start, tol, max_iter, verbose)
-            else:
-                solution = shift.back(engine.run(shift.centred, shift.forth(start), tol, max_iter, verbose))
+            run = engine.run if several else partial(_run, engine)
+            solution = run(problem, start, tol, max_iter, verbose)
         except np.linalg.LinAlgError as error:
             raise ValueError(f"{engine.name} met equations without a solution. {likely_reason(problem)}") from error
         check_finite(solution, problem)
         solution = _judged(solution, tol)
     _warn(engine, solution, tol)
     return solution
+
+
+def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
+    """The engine on the problem as it is best put: without offsets, and a kernel of few dimensions as features."""
+    finite = FiniteKernel.of(problem) if engine.takes_features else None
+    if finite is not None:
+        solution = finite.back(_run(engine, finite.reduced, finite.forth(start), tol, max_iter, verbose))
+        if solution.gap <= max(tol, ROUNDED):
+            return solution
+        other = engine.run(problem, start, tol, max_iter, verbose)
+        return min(solution, other, key=lambda one: one.gap)
+    shift = Shift.of(problem)
+    if shift is None:
+        return engine.run(problem, start, tol, max_iter, verbose)
+    return shift.back(engine.run(shift.centred, shift.forth(start), tol, max_iter, verbose))
 
 
 def _judged(solution: Solution, tol: float) -> Solution:

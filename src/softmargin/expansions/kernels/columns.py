@@ -114,6 +114,12 @@ class KernelColumns:
         return n, n
 
     @property
+    def rank(self) -> float:
+        """A bound of the rank of the matrix, from the kernel function; there may be no better one than the size."""
+        n = self.points.shape[0]
+        return n if self.kernel.is_own else min(n, self.kernel.function.dimension(self.points.shape[1]))
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         return self.points.dtype if self._K is None else self._K.dtype
 

@@ -17,6 +17,7 @@ It must be positive semidefinite, because ``beta'K beta`` is the penalty; ``tanh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar, TypeVar
@@ -66,6 +67,10 @@ class KernelFunction:
     def distances(A: Any, B: Any) -> Array:
         """The distances whose typical size is the width of this kernel."""
         return euclidean(A, B)
+
+    def dimension(self, n_features: int) -> float:
+        """The number of features whose inner products it is: the largest rank of its matrices."""
+        return math.inf
 
     @classmethod
     def parameters(cls) -> tuple[str, ...]:

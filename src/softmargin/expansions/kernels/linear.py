@@ -27,5 +27,8 @@ def products(A: Any, B: Any) -> Array:
 class Linear(KernelFunction):
     """``x'z``."""
 
+    def dimension(self, n_features: int) -> float:
+        return n_features
+
     def __call__(self, A: Any, B: Any) -> Array:
         return products(A, B)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,11 @@ class Polynomial(KernelFunction):
             raise ValueError(f"degree must be at least 1, an integer, for kernel='poly'; got {self.degree!r}.")
         if not np.isfinite(self.coef0):
             raise ValueError(f"coef0 must be a finite number; got {self.coef0!r}.")
+
+    def dimension(self, n_features: int) -> float:
+        """The monomials of the degree, and of the lower ones with a constant; a negative one has no features."""
+        monomials = math.comb(n_features + int(self.degree) - (self.coef0 == 0), int(self.degree))
+        return monomials if self.coef0 >= 0 else math.inf
 
     def __call__(self, A: Any, B: Any) -> NDArray[np.floating[Any]]:
         K = products(A, B)

@@ -255,4 +255,6 @@ class Point:
         return t > 0
 
 
-NEWTON = Engine("newton", "a smooth convex loss and l1_ratio=0 without sign constraints", _accepts, _run)
+NEWTON = Engine(
+    "newton", "a smooth convex loss and l1_ratio=0 without sign constraints", _accepts, _run, takes_features=True
+)

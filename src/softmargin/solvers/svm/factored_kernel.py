@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from softmargin.expansions import DenseFeatures, Expansion
+from softmargin.solvers.linalg import pivoted_cholesky
 from softmargin.solvers.svm.box_qp import (
     EXACT_ROWS,
     ROUGH,
@@ -119,18 +120,14 @@ def _factored(K: Array) -> DenseFeatures:
 
 def _low_rank(rows: GramRows, diagonal: Array) -> DenseFeatures | None:
     """The same from few rows of the matrix, that of the largest remainder next; None where few do not do."""
-    Z = np.zeros((rows.n, _MOST_COLUMNS))
-    left = diagonal.copy()
-    rounding = rows.n * _EPS * float(left.max())
-    for k in range(_MOST_COLUMNS):
-        pivot = int(np.argmax(left))
-        if left[pivot] <= rounding:
-            return DenseFeatures(np.ascontiguousarray(Z[:, :k]))
-        column = np.zeros(rows.n)
-        rows.add(np.array([pivot]), np.ones(1), column)
-        Z[:, k] = (column - Z[:, :k] @ Z[pivot, :k]) / np.sqrt(left[pivot])
-        left -= np.square(Z[:, k])
-    return None
+
+    def column(at: int) -> Array:
+        out = np.zeros(rows.n)
+        rows.add(np.array([at]), np.ones(1), out)
+        return out
+
+    found = pivoted_cholesky(column, diagonal, _MOST_COLUMNS)
+    return None if found is None else DenseFeatures(found[0])
 
 
 def _solve_factored(rows: GramRows, features: Expansion, box: BoxQP, tol: float) -> BoxSolution | None:

@@ -1,0 +1,49 @@
+"""Kernels with few dimensions are solved as features, and answer as kernels."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.preprocessing import PolynomialFeatures
+
+from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression
+from softmargin.expansions import Kernel, KernelColumns
+from softmargin.losses import Logistic
+from softmargin.penalties import ElasticNet
+from softmargin.problem import Problem
+from softmargin.solvers import solve
+
+MODELS = [MarginClassifier(), RobustSVC(), TruncatedLogisticRegression(scheme=None)]
+
+
+def rows(n, p=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(3, size=(n, p))
+    return X, np.where(X[:, 0] ** 2 - X[:, -1] + rng.standard_normal(n) > 1, 1, -1)
+
+
+@pytest.mark.parametrize("n", [990, 1100])  # the features are taken beyond 1000 rows
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_a_polynomial_is_the_machine_of_its_monomials(model, n):
+    X, y = rows(n)
+    model = clone(model).set_params(C=0.1, tol=1e-8, max_iter=10_000)
+    monomials = PolynomialFeatures(2)
+    Z = monomials.fit_transform(X) * np.sqrt([1, 2, 2, 1, 2, 1])  # (x'z + 1)^2
+    by_features = model.fit(Z, y).decision_function(Z)
+    objective = model.solution_.objective
+    model.set_params(kernel="poly", degree=2, gamma=1.0, coef0=1.0).fit(X, y)
+    assert model.solution_.objective == pytest.approx(objective, rel=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), by_features, atol=1e-3 * np.abs(by_features).max())
+
+
+@pytest.mark.parametrize("degree", [1, 3])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 5.0])
+def test_what_is_certified_is_what_is_returned(degree, scale):
+    X, y = rows(1500, 3)
+    expansion = KernelColumns.from_rows(scale * X, Kernel("poly", 1.0, degree, 1.0))
+    problem = Problem(Logistic(), expansion, y.astype(float), np.full(len(y), 0.01), ElasticNet(0.0))
+    found = solve(problem, tol=1e-6)
+    assert found.converged
+    assert found.objective == pytest.approx(problem.objective(found.coef, found.intercept), rel=1e-6)
+    again = solve(problem, found, tol=1e-7)
+    assert again.objective >= found.objective * (1 - 1e-6) - 1e-12
+    np.testing.assert_allclose(found.margins, problem.margins(found.coef, found.intercept), rtol=1e-6, atol=1e-6)
