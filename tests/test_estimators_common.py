@@ -214,6 +214,23 @@ def test_single_precision_is_close_to_double(name, params):
     same(scores(reference, X.astype(np.float64)), scores(model, X), 5e-3)
 
 
+@pytest.mark.parametrize("kernel", [None, "linear", "poly", "rbf"])
+@pytest.mark.parametrize("name", kernelised())
+def test_single_precision_keeps_the_scores_of_terms_that_cancel(name, kernel):
+    """Far from the origin the terms of an unbounded kernel are a million times the score that they add up to."""
+    X, y = two_classes()
+    X = (X + 1000).astype(np.float32)
+    limits = {"tol": 1e-4}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        reference = make(name, limits, kernel=kernel).fit(X.astype(np.float64), y)
+        model = make(name, limits, kernel=kernel).fit(X, y)
+    wide = scores(reference, X.astype(np.float64))
+    size = float(np.abs(wide).max())
+    for narrow in (scores(model, X), scores(reference, X)):  # fitted in single precision, or only asked in it
+        np.testing.assert_allclose(narrow, wide, atol=0.01 * size, rtol=0)
+
+
 @every_variant
 def test_a_fitted_model_survives_a_pickle(name, params):
     X, y = two_classes()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.estimators._base.fitted_score import without_rows
+from softmargin.estimators._base.fitted_score import in_their_precision, without_rows
 from softmargin.expansions import Expansion, Kernel, KernelScore
 from softmargin.paths import weight_path
 from softmargin.probability import Bracket, bracket, zero_level
@@ -39,8 +39,8 @@ class WeightFamily:
     def attributes(self, rows: np.ndarray) -> dict[str, Any]:
         """What users may look at, by name."""
 
-    def detach(self, rows: np.ndarray) -> WeightFamily:
-        """Forget what prediction does not need."""
+    def detach(self, rows: np.ndarray, X: Any) -> WeightFamily:
+        """Forget what prediction does not need; ``X`` are the training rows, of numbers ``rows`` in ``fit``."""
         del self.training
         self.plain = without_rows(self.plain)
         return self
@@ -170,8 +170,8 @@ class GridFamily(WeightFamily):
             yield y * (found.gradient + y + found.intercept) < 0, found.u
 
     def _scores(self, X: Any) -> tuple[Bracket, np.ndarray]:
-        scores = self.scorer(X) + self.intercept.astype(X.dtype)
-        return bracket(scores[:, self._on_grid]), scores[:, self._half]
+        scores = self.scorer(X) + self.intercept
+        return bracket(scores[:, self._on_grid]), scores[:, self._half].astype(X.dtype, copy=False)
 
     def attributes(self, rows: np.ndarray) -> dict[str, Any]:
         found = {"weights_": self.pi, "intercept_": self.intercept}
@@ -179,9 +179,10 @@ class GridFamily(WeightFamily):
             return found | {"support_": rows[self._support], "dual_coef_": self.scorer.coef.T}
         return found | {"coef_": self.scorer.coef.T}
 
-    def detach(self, rows: np.ndarray) -> GridFamily:
-        super().detach(rows)
+    def detach(self, rows: np.ndarray, X: Any) -> GridFamily:
+        super().detach(rows, X)
         del self._family, self._plan
+        self.scorer, self.intercept = in_their_precision(X, self.scorer, self.intercept)
         if isinstance(self.scorer, KernelScore) and self.scorer.kernel.precomputed:
             # the columns a user passes are counted over all training rows
             self.scorer = KernelScore(self.scorer.kernel, rows[self._support], self.scorer.coef)

@@ -9,7 +9,7 @@ import numpy as np
 from softmargin import losses
 from softmargin.estimators._base.constraints import BOOLEAN, Constraint, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
-from softmargin.estimators._base.fitted_score import FittedScore
+from softmargin.estimators._base.fitted_score import FittedScore, in_their_precision
 from softmargin.estimators._base.parameters import LOSS
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._base.trust import gather_robustness, note_robustness
@@ -155,12 +155,9 @@ class AdditiveKernelClassifier(ExpansionClassifier):
         self.components_ = [tuple(one) for one in columns.components]
         self.component_weights_, self.component_norms_ = fit.weights[None, :], fit.norms[None, :]
         chosen, kernel = np.flatnonzero(fit.solution.coef), Kernel(columns.splines.weighted(fit.weights))
-        dtype = data.X.dtype
-        self._score_ = FittedScore(
-            KernelScore(kernel, data.X[chosen], fit.solution.coef[chosen, None].astype(dtype)),
-            np.array([fit.solution.intercept], dtype=dtype),
-            data.numbered(chosen),
-        )
+        score = KernelScore(kernel, data.X[chosen], fit.solution.coef[chosen, None])
+        held = in_their_precision(data.X, score, np.array([fit.solution.intercept]))
+        self._score_ = FittedScore(*held, data.numbered(chosen))
         if not problem.loss.convex:
             note_robustness(self, data, problem, fit.solution)
 

@@ -234,7 +234,7 @@ class ProbabilisticSVC(ClassifierBase):
             setattr(self, name, value)
         if self.n_resamples:
             self.resampled_ = list(self._resampled(data, y))
-        self.family_ = family.detach(data.rows)
+        self.family_ = family.detach(data.rows, data.X)
         if not family.converged:
             warnings.warn(
                 f"Some of the weighted fits stopped above tol={self.tol:g}. Scale the features, raise max_iter or tol, "
@@ -311,14 +311,15 @@ class ProbabilisticSVC(ClassifierBase):
             if len(np.unique(y[rows])) < 2:
                 continue
             drawn += 1
+            kept = rows if self.engine == "path" else np.unique(rows)
+            X = data.X[np.ix_(kept, kept)] if self.kernel == "precomputed" else data.X[kept]
+            family: WeightFamily
             if self.engine == "path":
-                X = data.X[np.ix_(rows, rows)] if self.kernel == "precomputed" else data.X[rows]
-                yield PathFamily(X, y[rows], self.C, data.weight[rows], self._kernel(data), n).detach(data.rows[rows])
+                family = PathFamily(X, y[rows], self.C, data.weight[rows], self._kernel(data), n)
             else:
                 cost = self.C * data.weight * np.bincount(rows, minlength=n)
-                kept = np.unique(rows)
-                plan = self._plan(self.n_weights_)
-                yield GridFamily(data.shared.take(kept), y[kept], cost[kept], plan).detach(data.rows[kept])
+                family = GridFamily(data.shared.take(kept), y[kept], cost[kept], self._plan(self.n_weights_))
+            yield family.detach(data.rows[kept], X)
 
     def nonmonotone(self, X: Any) -> np.ndarray:
         """Whether the score of each row changes sign more than once along the weights, (n,) or (n, k)."""

@@ -3,6 +3,10 @@
 ``f_j(x) = b_j + x'beta_j`` for features, ``f_j(x) = b_j + sum_i a_ij k(x_i, x)`` over support rows or landmarks for a
 kernel. Every fit makes a new ``FittedScore``; the public attributes ``coef_``, ``dual_coef_``, ``support_`` and
 ``intercept_`` are read from it, so they cannot disagree with predictions or survive a refit.
+
+Rows of single precision are scored in it where that keeps the scores, measured on some of the training rows. Large terms
+that cancel, such as those of an unbounded kernel far from the origin, leave single precision no digits: there
+coefficients stay doubles, and scores are summed in them.
 """
 
 from __future__ import annotations
@@ -15,7 +19,11 @@ import numpy as np
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.expansions import KernelScore, LinearScore
 
-__all__ = ["FittedScore", "Scored", "forget_fit", "without_rows"]
+__all__ = ["FittedScore", "Scored", "forget_fit", "in_their_precision", "without_rows"]
+
+# Training rows whose scores are compared, and how much of the largest of them may change: rounding alone changes about
+# 1e-6 of it, and probabilities are not quoted with more digits than this.
+_SOME_ROWS, _KEPT = 64, 1e-4
 
 # fields of a solution with a number per training row, which certify a fit and predict nothing
 _ROW_VECTORS = ("dual", "margins", "base")
@@ -39,8 +47,10 @@ class FittedScore:
                 f"the coefficients reach {largest:.3g}, which {dtype} does not hold: give X in float64, or lower C or "
                 "the weights."
             )
-        coef, intercept = np.asarray(coef).astype(dtype), np.asarray(intercept).astype(dtype)
+        coef, intercept = np.asarray(coef, dtype=np.float64), np.asarray(intercept, dtype=np.float64)
         score, chosen = data.shared.scorer(coef), data.shared.support(coef)
+        if dtype != np.float64:
+            score, intercept = in_their_precision(data.typical()[0], score, intercept)
         if chosen is None:
             return cls(score, intercept)
         support = data.numbered(chosen)
@@ -49,8 +59,22 @@ class FittedScore:
         return cls(score, intercept, support)
 
     def __call__(self, X: Any) -> np.ndarray:
-        """Scores of shape (n, k)."""
-        return self.score(X) + self.intercept
+        """Scores of shape (n, k), in the type of the rows."""
+        return (self.score(X) + self.intercept).astype(X.dtype, copy=False)
+
+
+def in_their_precision(rows: Any, score: Any, intercept: np.ndarray) -> tuple[Any, np.ndarray]:
+    """A score and its intercepts in the type of the training ``rows``, unless their scores change by that."""
+    dtype = rows.dtype
+    if dtype == np.float64:
+        return score, intercept
+    rounded, shift = replace(score, coef=score.coef.astype(dtype)), intercept.astype(dtype)
+    some = rows[np.unique(np.linspace(0, rows.shape[0] - 1, _SOME_ROWS).astype(np.intp))]
+    exact = score(some) + intercept
+    with np.errstate(over="ignore", invalid="ignore"):
+        change = np.abs(rounded(some) + shift - exact).max(axis=0)
+    keeps = np.all(change <= _KEPT * np.abs(exact).max(axis=0))  # not where single precision overflows
+    return (rounded, shift) if keeps else (score, intercept)
 
 
 class Scored:

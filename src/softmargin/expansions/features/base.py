@@ -24,17 +24,24 @@ __all__ = ["FEW_NUMBERS", "Features", "LinearScore", "ManyTerm", "Sums", "parts_
 ManyTerm = Callable[..., tuple[Array | None, tuple[Any, ...]]]
 
 FEW_NUMBERS = 1 << 20  # numbers of single precision whose copy, eight megabytes, costs less than a fit
+_BLOCK = 1 << 14  # rows of single precision whose copy in double precision is a small one
 _MANY_ROWS = 1 << 13  # of a block whose scores under all coefficient vectors stay in cache
 
 
 @dataclass(frozen=True)
 class LinearScore:
-    """``x' coef`` for dense or sparse rows; ``coef`` may have a column for each of several functions."""
+    """``x' coef`` for dense or sparse rows, in the wider of their types; ``coef`` may have a column for each function."""
 
     coef: Array
 
     def __call__(self, X: Any) -> Array:
-        return np.asarray(X @ self.coef.astype(X.dtype, copy=False))
+        if X.dtype == self.coef.dtype or sparse.issparse(X):
+            return np.asarray(X @ self.coef)
+        scores = np.empty((len(X), *self.coef.shape[1:]), dtype=np.result_type(X, self.coef))
+        for first in range(0, len(X), _BLOCK):  # a copy of all rows in another type may not fit
+            part = slice(first, first + _BLOCK)
+            scores[part] = X[part] @ self.coef
+        return scores
 
 
 def precise(X: Any) -> Any:

@@ -29,7 +29,8 @@ _DIAGONAL = 64  # rows at a time whose similarities to themselves are asked for:
 class KernelScore:
     """``sum_j coef_j k(rows_j, x)``; for a precomputed kernel ``rows`` are column numbers of the matrix given.
 
-    ``coef`` may have a column for each of several functions on the same rows.
+    ``coef`` may have a column for each of several functions on the same rows. Scores are summed in the wider of the
+    types of ``coef`` and the rows asked about.
     """
 
     kernel: Kernel
@@ -37,15 +38,16 @@ class KernelScore:
     coef: Array
 
     def __call__(self, X: Any) -> Array:
-        scores = np.zeros((X.shape[0], *self.coef.shape[1:]), dtype=X.dtype)
+        wide = np.result_type(X.dtype, self.coef.dtype)
+        scores = np.zeros((X.shape[0], *self.coef.shape[1:]), dtype=wide)
         if not len(self.coef):  # a constant score has no support
             return scores
-        coef = self.coef.astype(X.dtype, copy=False)
-        similarities = self._similarities(X)
+        coef = self.coef.astype(wide, copy=False)
+        similarities = self._similarities(X[:0].astype(wide, copy=False))
         step = max(64, _BLOCK_BYTES // max(8 * len(coef), 1))
         for first in range(0, X.shape[0], step):
             part = slice(first, min(first + step, X.shape[0]))
-            scores[part] = similarities(X[part]) @ coef
+            scores[part] = similarities(X[part].astype(wide, copy=False)) @ coef
         return scores
 
     def _similarities(self, X: Any) -> Callable[[Any], Array]:
@@ -55,7 +57,8 @@ class KernelScore:
         kinds = vars(self).setdefault("_prepared", {})
         kind = X.dtype, sparse.issparse(X)
         if kind not in kinds:
-            kinds[kind] = self.kernel.to(self.rows, X)
+            rows = self.rows if self.kernel.is_own else self.rows.astype(X.dtype, copy=False)
+            kinds[kind] = self.kernel.to(rows, X)
         return kinds[kind]
 
     def __getstate__(self) -> dict[str, Any]:
