@@ -4,8 +4,8 @@
 kernel. Every fit makes a new ``FittedScore``; the public attributes ``coef_``, ``dual_coef_``, ``support_`` and
 ``intercept_`` are read from it, so they cannot disagree with predictions or survive a refit.
 
-Rows of single precision are scored in it where that keeps the scores, measured on some of the training rows. Large terms
-that cancel, such as those of an unbounded kernel far from the origin, leave single precision no digits: there
+Rows of single precision are scored in it where that keeps the scores, measured on some of the training rows. Large
+terms that cancel, such as those of an unbounded kernel far from the origin, leave single precision no digits: there
 coefficients stay doubles, and scores are summed in them.
 """
 

@@ -30,7 +30,7 @@ _MANY_ROWS = 1 << 13  # of a block whose scores under all coefficient vectors st
 
 @dataclass(frozen=True)
 class LinearScore:
-    """``x' coef`` for dense or sparse rows, in the wider of their types; ``coef`` may have a column for each function."""
+    """``x' coef`` for dense or sparse rows, in the wider type; ``coef`` may have a column for each function."""
 
     coef: Array
 
