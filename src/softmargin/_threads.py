@@ -66,11 +66,11 @@ if hasattr(os, "register_at_fork"):
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    """Made once, as looking through the loaded libraries takes milliseconds; scipy brings a BLAS of its own."""
+def _libraries() -> list[Any]:
+    """Found once, as looking through the loaded libraries takes milliseconds; scipy brings a BLAS of its own."""
     import scipy.linalg  # noqa: F401
 
-    return ThreadpoolController()
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
 
 
 @contextmanager
@@ -80,8 +80,15 @@ def one_blas_thread(n_rows: float = 0, n_columns: float = 0) -> Iterator[None]:
     if n_rows * n_columns * min(n_rows, n_columns) >= _WORTH_THREADS or not lock.acquire(blocking=False):
         yield
         return
+    limited = []
     try:
-        with _controller().limit(limits=1, user_api="blas"):
-            yield
+        for library in _libraries():
+            threads = library.num_threads
+            if threads is not None and threads > 1:
+                limited.append((library, threads))
+                library.set_num_threads(1)
+        yield
     finally:
+        for library, threads in limited:
+            library.set_num_threads(threads)
         lock.release()

@@ -10,6 +10,8 @@ import pytest
 from scipy import sparse
 
 from estimators.catalogue import CLASSIFIERS, META, binary, make
+from softmargin import MarginClassifier
+from softmargin.estimators._base.training_set import encode_labels
 from softmargin.paths import weight_path
 
 NAMES = [name for name in CLASSIFIERS if name not in META | {"AutoClassifier"}]  # those pass tables on to these
@@ -161,3 +163,44 @@ def test_a_path_adds_up_entries_stored_in_parts():
     for kernel in (None, "rbf"):
         found, expected = weight_path(rows, y, kernel=kernel), weight_path(X, y, kernel=kernel)
         np.testing.assert_allclose(found.decision_function(rows, 0.3), expected.decision_function(X, 0.3), atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.uint64, np.float64, "U3"])
+@pytest.mark.parametrize("labels", [(0, 1), (-128, 127), (3, 4, 9), (-7, -6, -5), (250, 251, 255)])
+def test_classes_and_codes_are_those_of_a_sort(dtype, labels):
+    y = np.resize(np.array(labels), 40).astype(dtype)
+    classes, codes = encode_labels(y)
+    expected = np.unique(y, return_inverse=True)
+    np.testing.assert_array_equal(classes, expected[0])
+    np.testing.assert_array_equal(codes, expected[1])
+    assert classes.dtype == y.dtype
+
+
+@pytest.mark.parametrize("labels", [(2**64 - 2, 2**64 - 1), (2**64 - 3, 2**64 - 2, 2**64 - 1)])
+def test_the_largest_numbers_are_labels_too(labels):
+    y = np.resize(np.array(labels, dtype=np.uint64), 30)
+    classes, codes = encode_labels(y)
+    np.testing.assert_array_equal(classes[codes], y)
+
+
+@pytest.mark.parametrize("y", [np.tile([0.5, 1.0], 20), np.linspace(0, 1, 40)], ids=["two", "many"])
+def test_numbers_between_whole_ones_are_no_labels(y):
+    with pytest.raises(ValueError, match="Unknown label type"):
+        encode_labels(y)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_that_are_none_are_refused_by_name(wrong, dtype):
+    X, y, _ = binary(30)
+    X = X.astype(dtype)
+    X[7, 1] = wrong
+    with pytest.raises(ValueError, match="Input X contains"):
+        MarginClassifier().fit(X, y)
+
+
+def test_numbers_whose_sum_is_infinite_are_still_numbers():
+    X, y, _ = binary(30)
+    X = np.column_stack([X, np.where(np.arange(30) % 2 == 0, 1e308, 9e307)])
+    with pytest.raises(ValueError, match="double precision"):
+        MarginClassifier().fit(X, y)

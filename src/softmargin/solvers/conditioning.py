@@ -97,7 +97,7 @@ def check_scale(problem: Problem) -> None:
         return
     # box QPs have a certificate that needs no ridge
     limit = np.finfo(np.float64).max if problem.loss.convex and not problem.loss.smooth else HOPELESS
-    rows = np.unique(np.linspace(0, n - 1, _FEW).astype(np.intp))
+    rows = np.linspace(0, n - 1, min(n, _FEW)).astype(np.intp)
     if problem.expansion.is_kernel:
         size = float(np.mean(problem.expansion.diagonal()))
     else:
@@ -112,13 +112,13 @@ def check_scale(problem: Problem) -> None:
 
 def check_finite(solution: Solution, problem: Problem) -> None:
     """Refuse a result that is not a number, with the likely reason."""
-    parts: dict[str, Any] = {
-        "coefficients": solution.coef,
-        "intercept": solution.intercept,
-        "objective": solution.objective,
-        "optimality gap": solution.gap,
-    }
-    broken = [name for name, value in parts.items() if not np.all(np.isfinite(value))]
+    parts: tuple[tuple[str, Any], ...] = (
+        ("coefficients", solution.coef),
+        ("intercept", solution.intercept),
+        ("objective", solution.objective),
+        ("optimality gap", solution.gap),
+    )
+    broken = [name for name, value in parts if not np.isfinite(value).all()]
     if broken:
         raise ValueError(f"The fit ended with {' and '.join(broken)} that are not finite. {likely_reason(problem)}")
 

@@ -13,8 +13,11 @@ from softmargin.expansions import Expansion
 __all__ = [
     "CHEAP_FACTOR",
     "FEW_ROWS",
+    "LEAST_SHARE",
     "MANY_ROWS",
+    "MOST_SHARE",
     "ROWS_PER_COLUMN",
+    "SAMPLE_PER_COLUMN",
     "SINGLE_PRECISION",
     "STEEP",
     "prefers_factor",
@@ -36,7 +39,10 @@ CHEAP_FACTOR = 3e7
 SINGLE_PRECISION, STEEP = 2e8, 1e5
 # From so many rows, and so many per column, a fit of a sample pays as a start: reading all rows is then the price
 # (``python -m benchmarks thresholds``).
-MANY_ROWS, ROWS_PER_COLUMN = 20_000, 100
+MANY_ROWS, ROWS_PER_COLUMN = 8000, 50
+# The sample has so many rows per column, since its Hessian errs by the root of columns per row, within these shares of
+# all rows. (Ten thousand to 160000 rows of 5 to 100 columns: 27 rows per column take as long as 40, 15 a half more.)
+SAMPLE_PER_COLUMN, LEAST_SHARE, MOST_SHARE = 40, 0.04, 0.1
 # Up to so many rows nonconvex fits settle scores to tol and take Newton steps whole or not at all: which of several
 # minima is found is then decided by the method and not by rounding (``benchmarks robust``).
 FEW_ROWS = 1000

@@ -72,6 +72,21 @@ class available_where:  # noqa: N801 - a decorator
         return MethodType(self.method, estimator)
 
 
+def _is_ready(X: Any, y: Any) -> bool:
+    """Whether rows and labels are what scikit-learn's checks would make of them; those take as long as a small fit."""
+    if not (
+        type(X) is np.ndarray is type(y)
+        and X.ndim == 2
+        and X.dtype in _FLOATS
+        and X.size > 0
+        and y.shape == X.shape[:1]
+        and y.dtype.kind in "biuU"
+    ):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum()))  # beyond the range of a sum, let scikit-learn look at each number
+
+
 class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Everything a margin classifier needs besides its mathematics."""
 
@@ -183,7 +198,10 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
                     "CompositeLeastSquaresClassifier fit chunked rows."
                 )
             return chunked_training_set(self, X, y, sample_weight)
-        X, y = self._validate(X, y=y)
+        if type(self)._validate is ClassifierBase._validate and _is_ready(X, y):
+            self.n_features_in_ = X.shape[1]
+        else:
+            X, y = self._validate(X, y=y)
         counts = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         class_weight, n_rows = getattr(self, "class_weight", None), len(counts)
         check_class_weight(class_weight, y)

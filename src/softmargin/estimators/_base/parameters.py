@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -201,12 +202,18 @@ def constraint_of(cls: type, name: str) -> Constraint | None:
     return SHARED[name].constraint if name in SHARED else None
 
 
+@cache
+def _constraints_of(cls: Any) -> tuple[tuple[str, Constraint], ...]:
+    """The parameters of a class with what they may be, read from its constructor once."""
+    found = ((name, constraint_of(cls, name)) for name in cls._get_param_names())
+    return tuple((name, constraint) for name, constraint in found if constraint is not None)
+
+
 def check_parameters(estimator: Any) -> None:
     """Refuse the first parameter whose value is not allowed."""
-    for name, value in estimator.get_params(deep=False).items():
-        constraint = constraint_of(type(estimator), name)
-        if constraint is not None:
-            constraint.check(name, value)
+    kind: Any = type(estimator)
+    for name, constraint in _constraints_of(kind):
+        constraint.check(name, getattr(estimator, name))
 
 
 def document(cls: type[T]) -> type[T]:

@@ -110,9 +110,14 @@ class DenseFeatures(Features):
         """
         few = self._X[:: max(1, self.shape[0] // _SAMPLE)].astype(np.float64, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            spread = few.std(axis=0)
+            sample_means = few.sum(axis=0) / len(few)
+            apart = few - sample_means
+            spread = np.sqrt(np.einsum("ij,ij->j", apart, apart) / len(few))
+            limit = np.finfo(self.dtype).eps ** -0.25
+            if not (np.abs(sample_means) > limit * spread).any():
+                return None
             typical = float(np.median(spread[spread > 0])) if np.any(spread > 0) else 0.0
-            far = np.abs(few.mean(axis=0)) > np.finfo(self.dtype).eps ** -0.25 * np.maximum(spread, typical)
+            far = np.abs(sample_means) > limit * np.maximum(spread, typical)
         if typical == 0 or not np.any(far):
             return None
         means = np.where(far, self._X.mean(axis=0, dtype=np.float64), 0.0)

@@ -25,21 +25,21 @@ class CompositeLeastSquares:
         return 2 * max(self.mix, 1 - self.mix)
 
     def value(self, F: Array, codes: Codes) -> Array:
-        error, weight = self._errors(F, codes)
+        error, weight = self.errors(F, codes)
         return np.sum(weight * error**2, axis=1)
 
     def slope(self, F: Array, codes: Codes) -> Array:
-        error, weight = self._errors(F, codes)
+        error, weight = self.errors(F, codes)
         return 2 * weight * error
 
     def curvature(self, F: Array, codes: Codes) -> Array:
-        return 2 * self._errors(F, codes)[1]
+        return 2 * self.errors(F, codes)[1]
 
     def curve(self, F: Array, codes: Codes) -> Callable[[Array], Array]:
         D = self.curvature(F, codes)
         return lambda V: D * V
 
-    def _errors(self, F: Array, codes: Codes) -> tuple[Array, Array]:
+    def errors(self, F: Array, codes: Codes) -> tuple[Array, Array]:
         """Distances from the targets ``k-1`` and ``-1``, and their weights."""
         own = codes[:, None] == np.arange(F.shape[1])
         return F - np.where(own, F.shape[1] - 1.0, -1.0), np.where(own, self.mix, 1 - self.mix)

@@ -147,8 +147,8 @@ class Path:
         """The exact solution at ``t``, with its duality gap."""
         t = self._check(t)
         values = np.array([t])
-        u, b, (interval,) = self._evaluate(values)
-        (primal,), (gap,) = self._certify(values, u, b)
+        u, b, (interval,), box = self._evaluate(values)
+        (primal,), (gap,) = self._certify(u, b, box)
         rows, u = self._rows, u / self._rows.scale
         intercept = float(rows.intercept(u, b)[0])
         if interval is not None:
@@ -168,17 +168,21 @@ class Path:
             intercept_interval=interval,
         )
 
-    def _certify(self, t: Array, u: Array, b: Array) -> tuple[Array, Array]:
+    def _certify(self, u: Array, b: Array, box: tuple[Array, Array]) -> tuple[Array, Array]:
         """Primal objectives, in the engine's units, and relative duality gaps of solutions, a row for each."""
-        h = self._rows.product(u)
-        lo, hi = self._problem.box(t[:, None])
-        residual = self._problem.q - h - b[:, None]
+        (lo, hi), h = box, self._rows.product(u)
         quadratic = np.einsum("ij,ij->i", u, h)
+        residual = np.subtract(self._problem.q, h, out=h)
+        residual -= b[:, None]
         with np.errstate(invalid="ignore", over="ignore"):
-            loss = np.maximum(_product(hi, residual), _product(lo, residual)).sum(axis=1)
+            bound = np.where(residual > 0, hi, lo)
+            bound *= residual
+            bound[residual == 0] = 0.0  # an infinite bound costs nothing at a zero residual
+            loss, width = bound.sum(axis=1), np.subtract(hi, lo, out=bound)
+        width[~np.isfinite(width)] = 0.0
         primal, dual = 0.5 * quadratic + loss, u @ self._problem.q - 0.5 * quadratic
         gap = np.maximum(primal - dual, 0.0) + np.abs(b * u.sum(axis=1))
-        scale = np.maximum(np.abs(primal), _FLOOR * np.where(np.isfinite(hi - lo), hi - lo, 0.0).sum(axis=1))
+        scale = np.maximum(np.abs(primal), _FLOOR * width.sum(axis=1))
         gap = gap / np.where(scale > 0, scale, 1.0)
         return primal, np.where(np.isfinite(gap), gap, np.inf)
 
@@ -191,17 +195,17 @@ class Path:
     def _scores(self, X: Any, t: Array) -> Array:
         """The same for rows and values known to be good."""
         rows = self._rows
-        return np.hstack([rows.scores(X, np.ascontiguousarray(u.T) / rows.scale, b) for _, u, b in self._blocks(t)])
+        return np.hstack([rows.scores(X, np.ascontiguousarray(u.T) / rows.scale, b) for u, b, _ in self._blocks(t)])
 
-    def _blocks(self, t: Array) -> Iterator[tuple[Array, Array, Array]]:
-        """Values, multipliers and intercepts, in blocks that keep the multipliers few."""
+    def _blocks(self, t: Array) -> Iterator[tuple[Array, Array, tuple[Array, Array]]]:
+        """Multipliers, intercepts and bounds, in blocks that keep the multipliers few."""
         step = max(1, _BLOCK // len(self._problem.q))
         for begin in range(0, len(t), step):
-            part = t[begin : begin + step]
-            yield part, *self._evaluate(part)[:2]
+            u, b, _, box = self._evaluate(t[begin : begin + step])
+            yield u, b, box
 
-    def _evaluate(self, t: Array) -> tuple[Array, Array, list[tuple[float, float] | None]]:
-        """Multipliers, a row for each value, intercepts, and their intervals where nobody is inside the box."""
+    def _evaluate(self, t: Array) -> tuple[Array, Array, list[tuple[float, float] | None], tuple[Array, Array]]:
+        """Multipliers, a row for each value, intercepts, their intervals where nobody is inside the box, and it."""
         u, b = np.empty((len(t), len(self._problem.q))), np.empty(len(t))
         starts = [piece.bounds[0] for piece in self._pieces]
         owner = np.maximum(np.searchsorted(starts, t, side="right") - 1, 0)
@@ -210,10 +214,12 @@ class Path:
             u[at], b[at] = self._pieces[k].duals(t[at])
         lo, hi = self._problem.box(t[:, None])
         np.clip(u, lo, hi, out=u)
-        margin = _INTERIOR * np.minimum(hi - lo, 2 * np.abs(u).max(axis=1, keepdims=True, initial=0.0))
+        sizes = np.abs(u)
+        margin = np.minimum(hi - lo, 2 * sizes.max(axis=1, keepdims=True, initial=0.0))
+        margin *= _INTERIOR
         inside = (u - lo > margin) & (hi - u > margin)
         interior = np.any(inside, axis=1)
-        for k in np.flatnonzero(interior & (np.abs(u.sum(axis=1)) > _BALANCED * np.abs(u).sum(axis=1))):
+        for k in np.flatnonzero(interior & (np.abs(u.sum(axis=1)) > _BALANCED * sizes.sum(axis=1))):
             balance(u[k], lo[k], hi[k], inside[k])
         intervals: list[tuple[float, float] | None] = [None] * len(t)
         for k in np.flatnonzero(~interior):
@@ -224,7 +230,7 @@ class Path:
         lopsided = np.flatnonzero(interior & (np.minimum(up, down) < _LOPSIDED * np.maximum(up, down)))
         for k, h in zip(lopsided, self._rows.product(u[lopsided]), strict=True):
             b[k] = best_intercept(self._problem.q - h, lo[k], hi[k])
-        return u, b, intervals
+        return u, b, intervals, (lo, hi)
 
     def _interval(self, u: Array, lo: Array, hi: Array) -> tuple[float, float]:
         at_hi, movable = hi - u <= u - lo, hi > lo
@@ -248,8 +254,3 @@ class Path:
         if X.shape[1] != expected:
             raise ValueError(f"X has {X.shape[1]} columns, but the path was traced on {expected}.")
         return X
-
-
-def _product(bound: Array, residual: Array) -> Array:
-    """bound * residual with inf * 0 = 0 (an infinite bound costs nothing at a zero residual)."""
-    return np.where(residual == 0, 0.0, bound * residual)

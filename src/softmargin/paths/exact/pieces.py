@@ -44,9 +44,15 @@ class ParametricQP:
 
 
 def _affine(constant: Array, slope: Array, t: float | Array) -> Array:
-    if np.all(np.isfinite(t)):  # a bound that vanishes at one keeps its digits there
-        return np.where(slope == -constant, constant * (1 - t), constant + t * slope)
-    return np.where(slope == 0, constant, np.copysign(np.inf, slope))
+    if not np.isfinite(t).all():
+        return np.where(slope == 0, constant, np.copysign(np.inf, slope))
+    out = t * slope
+    out += constant
+    vanish = np.flatnonzero((slope == -constant) & (slope != 0))
+    if len(vanish):  # a bound that vanishes at one keeps its digits there
+        at = t if np.ndim(t) == 0 or np.shape(t)[-1] == 1 else t[vanish]  # type: ignore[index]
+        out[..., vanish] = constant[vanish] * (1 - at)
+    return out
 
 
 @dataclass(frozen=True)
@@ -77,17 +83,20 @@ class TracedPiece:
         k = np.searchsorted(self.log["t"], self.direction * (t - self.origin)) - 1
         return np.clip(k, 0, len(self.log["b0"]) - 1)
 
-    def state_in(self, segment: int) -> Array:
-        """LO, HI or FREE of every index in a segment."""
-        state = self.state.copy()
-        count = self.log["changes"][segment]
-        state[self.log["index"][:count]] = self.log["state"][:count]  # a repeated index keeps its last value
-        return state
+    def states_in(self, segments: Array) -> Array:
+        """LO, HI or FREE of every index, a row for each of the segments."""
+        wanted, row = np.unique(segments, return_inverse=True)
+        index, change, counts = self.log["index"], self.log["state"], self.log["changes"][wanted].tolist()
+        out, state, done = np.empty((len(wanted), len(self.state)), dtype=self.state.dtype), self.state.copy(), 0
+        for k, count in enumerate(counts):  # a repeated index keeps its last value
+            state[index[done:count]] = change[done:count]
+            out[k], done = state, count
+        return out[row]
 
     def duals(self, t: Array) -> tuple[Array, Array]:
         """Multipliers, a row for each value, and intercepts."""
         k, s = self.segments(t), self.direction * (t - self.origin)
-        state = np.array([self.state_in(segment) for segment in k])
+        state = self.states_in(k)
         lo, hi = self.problem.box(s[:, None])
         u = np.where(state == LO, lo, hi)
         begin, end = self.log["ptr"][k], self.log["ptr"][k + 1]

@@ -40,7 +40,7 @@ from softmargin._progress import is_heard, report
 from softmargin.expansions import AdditiveColumns
 from softmargin.problem import Problem
 from softmargin.solution import Solution
-from softmargin.solvers.linalg import backtrack, shifted_cholesky
+from softmargin.solvers.linalg import add_to_diagonal, backtrack, shifted_cholesky
 from softmargin.solvers.nonconvex.convex_bounds import (
     bound_at,
     certain_margins,
@@ -122,7 +122,7 @@ class _Point:
         moving = self._moving()
         slope, H = 0.5 * (1 - self.squares[moving]), self._hessian(moving)
         ridge = 1e-12 * max(float(np.trace(H)), _TINY) / max(len(H), 1)
-        H[np.diag_indices(len(H))] += ridge
+        add_to_diagonal(H, ridge)
         right = H @ self.weights[moving] - slope
         L = shifted_cholesky(H).triangle()
         target = linalg.solve_triangular(L, right, lower=True, check_finite=False)
@@ -145,7 +145,7 @@ class _Point:
         """``G'MG`` of some components, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
         r = np.sqrt(np.maximum(self.problem.evaluate(self.margins).curvature, 0.0))
         A = r[:, None] * self.problem.expansion.outer() * r
-        A[np.diag_indices(len(A))] += 1.0
+        add_to_diagonal(A, 1.0)
         half = r[:, None] * np.column_stack([self.images[:, moving], np.ones(len(r))])
         inner = half.T @ shifted_cholesky(A)(half)
         H, border, corner = inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1])

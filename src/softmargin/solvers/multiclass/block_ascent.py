@@ -21,9 +21,9 @@ Crammer and Singer's and Weston and Watkins' machines on dense features are firs
 that some passes have come to.
 
 Where costs are large and multipliers must cancel, passes gain little. If the Newton systems of the interior point
-method are small, it takes over once passes have cost as much as it would (the bounded machine, whose multipliers have
-no bounds, starts with it). Its systems are as large as the rank of a Gram matrix, which is looked for once passes have
-cost as much as that.
+method are small, it takes over once passes have cost as much as it would, or would cost as much at their rate so far
+(the bounded machine, whose multipliers have no bounds, starts with it). Its systems are as large as the rank of a Gram
+matrix, which is looked for once passes have cost as much as that.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ _LITTLE_GAIN = 0.9
 _BALANCED = 1e-11  # of all costs
 _WELL = 1e-3  # share of the cost by which a multiplier is well inside its bounds
 _WEAKEST = 1000.0  # a proximal term weaker still makes the kernel of the passes ill conditioned
-_FEWEST_PASSES = 100.0  # before the interior point method may take over
-_INTERIOR_STEPS = 30  # of the interior point method, as a rule
+# Before interior steps may take over, by the rate of the passes and by their number; so many steps are as dear as they
+# count (digits, iris, wine, Gaussian clouds by three machines at three costs: half the time of 100, 100 and 30).
+_FEWEST_PASSES, _TRIAL_PASSES, _INTERIOR_STEPS = 50.0, 100.0, 12
 # Multiplications per step that still take a fraction of a second (``python -m benchmarks thresholds`` times both ways).
 _INTERIOR_WORK = 1e9
 # Eigenvectors of an n x n matrix take the time of passes of so many n^3 multiplications (n = 300, 700 and 1500).
@@ -268,8 +269,7 @@ def solve_hinge(
         if found.converged:
             return found
         ascent.shift = ascent.first_shift
-    n, m = ascent.design.shape
-    pass_work = ascent.pass_work
+    (n, m), pass_work = ascent.design.shape, ascent.pass_work
     patience, budget = ascent.patience(m), max_iter * max(1.0, _FEW_ROWS / n)
     if ascent.loss.method == "bounded" and patience < math.inf:
         return _interior(ascent, problem.intercept, tol, max_iter)
@@ -288,7 +288,7 @@ def solve_hinge(
             break
         if unknown_rank and used * pass_work >= _SPECTRUM_WORK * n**3 and not relative <= tol:
             unknown_rank, patience = False, ascent.patience(ascent.features[0].shape[1])
-        if used >= patience and not relative <= tol:
+        if _is_slow(used, relative, tol, patience):
             found = _interior(ascent, problem.intercept, tol, max_iter)
             if found.converged or not suited:
                 return found
@@ -301,6 +301,13 @@ def solve_hinge(
     coef, b = ascent.design.original(ascent.theta, ascent.intercept)
     found = _solution(ascent, (coef, b), primal, relative)
     return replace(found, n_iter=math.ceil(used), converged=relative <= tol, history=history)
+
+
+def _is_slow(used: float, relative: float, tol: float, patience: float) -> bool:
+    """Whether passes that brought the gap from 1 to ``relative`` cost more, or will, than ``patience`` passes."""
+    if relative <= tol or used < _FEWEST_PASSES or patience == math.inf:
+        return False
+    return used >= max(patience, _TRIAL_PASSES) or used * math.log(relative / tol) > -patience * math.log(relative)
 
 
 def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Solution:

@@ -50,11 +50,10 @@ class Design:
         expansion, free = problem.expansion, problem.intercept == "free"
         if expansion.is_kernel:
             K, center = _centred_kernel(expansion, share if free else None)
-            _check_size(float(np.sqrt(np.abs(K).max(initial=0.0))), weight)
+            _check_size(float(np.sqrt(_largest(K))), weight)
             return cls(None, K, center, share)
         Z, center = _features(expansion, share if free else None)
-        values = Z.data if sparse.issparse(Z) else Z
-        _check_size(max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))), weight)
+        _check_size(_largest(Z.data if sparse.issparse(Z) else Z), weight)
         if not gram:
             return cls(Z, None, center, share)
         if sparse.issparse(Z):
@@ -106,11 +105,10 @@ def _features(expansion: Expansion, share: Array | None) -> tuple[Any, Array | N
         Z = sparse.csr_array(rows, dtype=np.float64)
         Z.indices, Z.indptr = Z.indices.astype(np.int32, copy=False), Z.indptr.astype(np.int32, copy=False)
         return Z, None
-    X = np.ascontiguousarray(rows, dtype=np.float64)
     if share is None:
-        return X, None
-    center = share @ X
-    return X - center, center
+        return np.ascontiguousarray(rows, dtype=np.float64), None
+    center = np.asarray(share @ rows.astype(np.float64, copy=False))
+    return np.subtract(rows, center, order="C"), center
 
 
 def _centred_kernel(expansion: Expansion, share: Array | None) -> tuple[Array, Array | None]:
@@ -125,6 +123,11 @@ def _centred(K: Array, mean: Array, share: Array) -> Array:
     Kc = K - mean
     Kc -= (mean - share @ mean)[:, None]
     return Kc
+
+
+def _largest(values: Array) -> float:
+    """The largest size of a number, without a copy of all."""
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def _check_size(largest: float, weight: float) -> None:

@@ -106,15 +106,15 @@ class LeastSquaresSystem:
     def _certify(self, coef: Array, b: Array, mix: float, C: float) -> tuple[Array, float, float]:
         """The best intercepts for the coefficients, the objective there, and the bound on what is left."""
         problem, design, loss = self.problem, self.design, CompositeLeastSquares(mix)
-        cost = C * problem.weights[:, None]
         plain = np.asarray((design.Z if design.K is None else design.K) @ coef)
-        slope = cost * loss.slope(plain + b, problem.codes)
+        error, share = loss.errors(plain + b, problem.codes)
+        weight = share * (C * problem.weights)[:, None]
         if problem.intercept == "free":
-            curvature = (cost * loss.curvature(plain, problem.codes)).sum(axis=0)
-            total = slope.sum(axis=0)
-            common = np.sum(total / curvature) / np.sum(1 / curvature)
-            b = b + (common - total) / curvature
-            slope = cost * loss.slope(plain + b, problem.codes)
+            mass, total = weight.sum(axis=0), np.einsum("ij,ij->j", weight, error)
+            move = (np.sum(total / mass) / np.sum(1 / mass) - total) / mass
+            b, error = b + move, error + move
+        slope = 2 * weight * error
+        cost = 0.5 * float(np.vdot(slope, error))
         slope -= slope.mean(axis=1, keepdims=True)
         penalized = problem.intercept == "penalized"
         if design.K is None:
@@ -126,8 +126,7 @@ class LeastSquaresSystem:
         if penalized:
             edge = slope.sum(axis=0) + b
             square, bound = square + float(b @ b), bound + float(edge @ edge)
-        objective = float(cost[:, 0] @ loss.value(plain + b, problem.codes)) + 0.5 * square
-        return b, objective, 0.5 * max(bound, 0.0)
+        return b, cost + 0.5 * square, 0.5 * max(bound, 0.0)
 
 
 def _inner_products(Z: Any) -> Array:

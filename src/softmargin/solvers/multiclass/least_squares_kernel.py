@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import MulticlassProblem
-from softmargin.solvers.linalg import shifted_cholesky
+from softmargin.solvers.linalg import add_to_diagonal, shifted_cholesky
 
 __all__ = ["solve_kernel"]
 
@@ -35,22 +35,24 @@ Array = NDArray[np.floating[Any]]
 
 _SINGLE_CONDITION = 1e4  # of N; beyond it single precision gains too few digits per refinement
 _REFINEMENTS = 3
+_SETTLED = 1e-13  # residual beside the right side, near what rounding leaves of one: no refinement makes it smaller
 
 
 def solve_kernel(K: Array, problem: MulticlassProblem, mix: float, lam: float) -> tuple[Array, Array]:
     """Kernel coefficients (n, k) and intercepts at one ``(mix, lam)``, on the f scale."""
     k, codes, weight = problem.n_classes, problem.codes, problem.weights
-    order = np.argsort(codes, kind="stable")
+    half = mix == 0.5  # one matrix for all classes: rows stay in their order
+    order = np.arange(len(codes)) if half else np.argsort(codes, kind="stable")
     d = np.sqrt(weight[order])
-    K = np.asarray(K[order].take(order, axis=1), dtype=np.float64)
+    K = K if half else np.asarray(K[order].take(order, axis=1), dtype=np.float64)
     if problem.intercept == "penalized":
-        K += 1
+        K = K + 1
     if np.any(d != 1):
-        K *= d
+        K = K * d
         K *= d[:, None]
     system = _Blocks(K, codes[order], d, k, mix, lam)
     free = problem.intercept == "free"
-    a, b = system.solve_half(free) if mix == 0.5 else system.solve(free)
+    a, b = system.solve_half(free) if half else system.solve(free)
     coef = np.empty_like(a)
     coef[order] = (k - 1) * a * d[:, None]
     coef -= coef.mean(axis=1, keepdims=True)
@@ -70,13 +72,13 @@ class _Affine:
 
     def block(self, part: slice) -> Array:
         block = self.slope * self.base[part, part]
-        block[np.diag_indices_from(block)] += self.constant
+        add_to_diagonal(block, self.constant)
         return block
 
     def scaled(self, scale: float, shift: float, dtype: Any) -> Array:
         """``scale * self + shift I``, formed."""
         out = np.multiply(self.base, scale * self.slope, dtype=dtype, casting="same_kind")
-        out[np.diag_indices_from(out)] += scale * self.constant + shift
+        add_to_diagonal(out, scale * self.constant + shift)
         return out
 
 
@@ -85,7 +87,7 @@ def _resolvent(K: Array, mix: float, lam: float) -> tuple[_Affine, _Affine]:
     if mix == 1:
         return _Affine(1 / lam, 0.0, K), _Affine(0.0, 1 / lam, K)
     A = (1 - mix) * K
-    A[np.diag_indices_from(A)] += lam
+    add_to_diagonal(A, lam)
     R = shifted_cholesky(A).inverse()
     return _Affine(0.0, 1.0, R), _Affine(1 / (1 - mix), -lam / (1 - mix), R)
 
@@ -116,16 +118,19 @@ class _Blocks:
 
     def solve_half(self, free: bool) -> tuple[Array, Array]:
         A = 0.5 * self.K
-        A[np.diag_indices_from(A)] += self.lam
+        add_to_diagonal(A, self.lam)
         right = self.columns(self.own * self.d) + (self.common * self.d)[:, None]
         factor = shifted_cholesky(A)
-        q, b = np.zeros_like(right), np.zeros(self.k)
+        q, b, left = np.zeros_like(right), np.zeros(self.k), right
         p = factor(0.5 * self.d) if free else self.d
         for _ in range(_REFINEMENTS):  # rows in the ten thousands leave the first solution few digits
-            q += factor(right - 0.5 * (self.K @ q + np.outer(self.d, b)) - self.lam * q)
+            q += factor(left)
             if free:
                 shift = self.d @ q / (self.d @ p)
                 b, q = b + shift, q - np.outer(p, shift)
+            left = right - 0.5 * (self.K @ q + np.outer(self.d, b)) - self.lam * q
+            if np.abs(left).max() <= _SETTLED * np.abs(right).max():
+                break
         return q, b
 
     def solve(self, free: bool) -> tuple[Array, Array]:

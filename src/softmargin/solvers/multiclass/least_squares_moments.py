@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from softmargin.solvers.linalg import shifted_cholesky
+from softmargin.expansions import row_blocks
+from softmargin.solvers.linalg import add_to_diagonal, shifted_cholesky
 
 __all__ = ["ClassMoments", "LeaveOneOut", "leave_one_out", "solve_moments", "solve_rows"]
 
@@ -64,8 +65,7 @@ class ClassMoments:
     """
 
     def __init__(self, Z: Any, codes: NDArray[np.intp], weight: Array, n_classes: int, intercept: str) -> None:
-        order = np.argsort(codes, kind="stable")
-        self.order, self.codes, self.weight, self.k = order, codes, weight, n_classes
+        self.codes, self.weight, self.k = codes, weight, n_classes
         self.has_intercept, self.free = intercept != "none", intercept == "free"
         self.counts = np.bincount(codes, weight, minlength=n_classes)
         self.center = np.zeros(Z.shape[1])
@@ -81,6 +81,11 @@ class ClassMoments:
         if self.free:
             self.penalized[0] = 0
 
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """The rows, sorted by class."""
+        return np.argsort(self.codes, kind="stable")
+
     def features(self, rows: Any = slice(None)) -> Array:
         """``[1, Z - center]`` of the given rows, dense."""
         Z = self.Z[rows]
@@ -94,7 +99,13 @@ class ClassMoments:
     @cached_property
     def total(self) -> Array:
         """``sum_j S_j``."""
-        return self._gram_of(slice(None))
+        if sparse.issparse(self.Z):
+            return self._gram_of(slice(None))
+        out = np.zeros((self.m, self.m))
+        for rows in row_blocks(len(self.codes), 8 * self.m, self.m):
+            scaled = self._scaled(rows)
+            out += scaled.T @ scaled
+        return out
 
     @cached_property
     def _stored(self) -> Array:
@@ -112,13 +123,14 @@ class ClassMoments:
             return self._stored[j]
         return self._gram_of(self.slices[j])
 
-    def _scaled(self, rows: NDArray[np.intp]) -> Array:
+    def _scaled(self, rows: NDArray[np.intp] | slice) -> Array:
         """The features of dense rows times the roots of their weights."""
-        out = np.empty((len(rows), self.m))
+        root = np.sqrt(self.weight[rows])
+        out = np.empty((len(root), self.m))
         start = int(self.has_intercept)
         np.subtract(self.Z[rows], self.center, out=out[:, start:])
         out[:, :start] = 1
-        out *= np.sqrt(self.weight[rows])[:, None]
+        out *= root[:, None]
         return out
 
     def _gram_of(self, part: slice) -> Array:
@@ -143,7 +155,7 @@ class ClassMoments:
         M = (1 - mix) * self.total
         if mix != 0.5:
             M += (2 * mix - 1) * self.gram(j)
-        M[np.diag_indices(self.m)] += lam * self.penalized
+        add_to_diagonal(M, lam * self.penalized)
         return M
 
     def matrices(self, classes: range, mix: float, lam: float) -> Array:

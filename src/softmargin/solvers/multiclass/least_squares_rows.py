@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.solvers.linalg import shifted_cholesky
+from softmargin.solvers.linalg import add_to_diagonal, shifted_cholesky
 from softmargin.solvers.multiclass.least_squares_moments import solve_rows
 
 __all__ = ["RowSpace"]
@@ -86,7 +86,7 @@ class RowSpace:
 
     def _own_only(self, lam: float, removed: Array) -> Array:
         A = self.K * self.coupling
-        A[np.diag_indices_from(A)] += lam
+        add_to_diagonal(A, lam)
         C = shifted_cholesky(A).inverse()
         W = np.zeros((len(C), self.k))
         if self.free:
@@ -113,15 +113,15 @@ class RowSpace:
 
     def _smoother(self, mix: float, lam: float) -> tuple[Array, Array]:
         """``S`` and ``G``."""
-        c, n = 2 * mix - 1, len(self.codes)
+        c = 2 * mix - 1
         A = (1 - mix) * self.K
-        A[np.diag_indices(n)] += lam
+        add_to_diagonal(A, lam)
         S = shifted_cholesky(A).inverse()
         S *= -lam / (1 - mix)
-        S[np.diag_indices(n)] += 1 / (1 - mix)
+        add_to_diagonal(S, 1 / (1 - mix))
         if self.free:
             along = self.root / np.linalg.norm(self.root)
             S += np.outer(along, along / (1 - mix))
         A = np.asarray(c * (S * self.coupling))
-        A[np.diag_indices(n)] += 1
+        add_to_diagonal(A, 1)
         return S, c * shifted_cholesky(A).inverse()

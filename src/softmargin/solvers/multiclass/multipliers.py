@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from softmargin._compiled import envelope as kernel  # type: ignore[attr-defined]
+from softmargin.solvers.linalg import add_to_diagonal
 
 __all__ = ["Multipliers", "RoundedMachine", "method_of_multipliers"]
 
@@ -156,7 +157,7 @@ class _Rounding:
         H = np.zeros((k, m, k, m))
         kernel.hessian(machine.Z, machine.cost / self.width, self.bent, bent, self._stride(bent), H)
         A = H.reshape(k * m, k * m)
-        A[np.diag_indices_from(A)] += np.tile((1 + self.damping) * machine.ridge, k)
+        add_to_diagonal(A, np.tile((1 + self.damping) * machine.ridge, k))
         for t in np.flatnonzero(machine.ridge == 0):
             scale = max(float(A[t::m, t::m].diagonal().max()), 1.0)
             A[t::m, t::m] += scale / k + np.eye(k) * max(_BORDER * scale, self.damping)
@@ -175,7 +176,7 @@ class _Rounding:
             ridge = np.where(free, max(_BORDER * scale, self.damping), ridge)
         A = ((Z / ridge) @ Z.T).take(of_row, axis=0).take(of_row, axis=1)
         A *= B @ B.T
-        A[np.diag_indices_from(A)] += 1
+        add_to_diagonal(A, 1)
         plain = gradient / ridge
         factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
         pull = linalg.cho_solve(factor, np.einsum("ij,ij->i", B, (Z @ plain.T)[of_row]), check_finite=False)

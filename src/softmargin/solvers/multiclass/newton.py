@@ -33,7 +33,7 @@ from softmargin.expansions import is_nonzero
 from softmargin.losses.multiclass import Evaluation, SmoothMulticlassLoss
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
-from softmargin.solvers.linalg import Cholesky, backtrack, shifted_cholesky
+from softmargin.solvers.linalg import Cholesky, add_to_diagonal, backtrack, shifted_cholesky
 from softmargin.solvers.multiclass.design import Design, gradient_terms, gradient_unit
 
 __all__ = ["solve_smooth", "spectral_features"]
@@ -122,7 +122,7 @@ class _Features:
         if self.has_intercept:
             border = weighted.sum(axis=0)
             H = np.block([[np.full((1, 1), weight.sum()), border[None, :]], [border[:, None], H]])
-        H[np.diag_indices_from(H)] += np.maximum(self.ridge[:, 0], _TINY)
+        add_to_diagonal(H, np.maximum(self.ridge[:, 0], _TINY))
         return shifted_cholesky(np.ascontiguousarray(H))
 
     def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
@@ -182,7 +182,7 @@ class _InnerProducts:
     def _precondition(self, residual: Array, level: float) -> Array:
         if self.factor is None or not 0.3 * self.level <= level <= 3 * self.level:
             A = level * self.K
-            A[np.diag_indices_from(A)] += 1
+            add_to_diagonal(A, 1)
             self.factor, self.level = shifted_cholesky(A), level
         return self.factor(residual)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import block_diag
 
-from softmargin.solvers.linalg import backtrack
+from softmargin.solvers.linalg import add_to_diagonal, backtrack
 
 __all__ = ["LARGEST_SYSTEM", "newton_on_support"]
 
@@ -105,7 +105,7 @@ def newton_on_support(fit: Any, coef: Array, b: Array, members: Any, tol: float)
         g, H = support.slopes_and_bends(point)
         if not len(g) or np.abs(g).max() <= tol or not np.isfinite(H).all():
             break
-        H[np.diag_indices_from(H)] += max(_SHIFT * float(np.trace(H)) / len(H), np.finfo(float).tiny)
+        add_to_diagonal(H, max(_SHIFT * float(np.trace(H)) / len(H), np.finfo(float).tiny))
         move = np.linalg.lstsq(H, -g, rcond=None)[0]
         step = (support.basis @ move).reshape(point.shape)
         found = backtrack(_along(support, point, step), value, float(g @ move), noise=1e-14 * abs(value), shortest=1e-8)

@@ -33,7 +33,7 @@ from softmargin.problem import Problem
 from softmargin.solvers.elastic_net.certificate import PrimalDual, certify, violations
 from softmargin.solvers.elastic_net.quadratic_model import Curvature
 from softmargin.solvers.engine import relative_gap
-from softmargin.solvers.linalg import Bordered, backtrack, definite_cholesky, shifted_cholesky
+from softmargin.solvers.linalg import Bordered, add_to_diagonal, backtrack, definite_cholesky, shifted_cholesky
 from softmargin.solvers.passes.resumed import keep_point
 
 __all__ = ["MOST_COLUMNS", "Visited", "minimise", "tell_and_keep"]
@@ -151,7 +151,7 @@ class Visited:
     def _linear_step(self) -> tuple[Array, float]:
         if self.definite is not None:
             hessian, border = self._hessian()
-            hessian[np.diag_indices_from(hessian)] += self.problem.penalty.ridge
+            add_to_diagonal(hessian, self.problem.penalty.ridge)
             factor = definite_cholesky(hessian)
             system = None if factor is None else Bordered(factor, border, self.totals.mass)
             if system is None or (border is not None and system.pivot <= 0):
@@ -162,7 +162,7 @@ class Visited:
     def system(self) -> Bordered:
         """The Newton system of a ridge at this point."""
         hessian, border = self._hessian()
-        hessian[np.diag_indices_from(hessian)] += self.problem.penalty.ridge
+        add_to_diagonal(hessian, self.problem.penalty.ridge)
         return Bordered(shifted_cholesky(hessian), border, self.totals.mass)
 
     def _proximal_step(self) -> tuple[Array, float]:
@@ -170,7 +170,7 @@ class Visited:
         penalty, mass = self.problem.penalty, self.totals.mass
         if border is not None and mass > 0:
             hessian -= np.outer(border, border / mass)
-        hessian[np.diag_indices_from(hessian)] += 1e-12 * float(hessian.diagonal().max(initial=1.0))
+        add_to_diagonal(hessian, 1e-12 * float(hessian.diagonal().max(initial=1.0)))
         curvature = Curvature(hessian, penalty.ridge, border if mass > 0 else None, mass)
         violation = violations(self.residual, self.coef, self.cost, penalty.positive)
         target = curvature.model(1.0, self.total, self.residual).minimise(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from softmargin.expansions import Response
 from softmargin.problem import Problem, RowTerm
-from softmargin.solvers.linalg import Bordered, shifted_cholesky
+from softmargin.solvers.linalg import Bordered, add_to_diagonal, shifted_cholesky
 from softmargin.solvers.passes.newton import Visited, tell_and_keep
 
 __all__ = ["GradientTerm", "SecantSystem", "minimise_with_sample", "sample_problem", "sample_system"]
@@ -87,7 +87,7 @@ def sample_system(few: Problem, coef: Array, intercept: float) -> SecantSystem:
     curvature = few.weights * few.loss.evaluate(few.margins(coef, intercept))[2]
     hessian, border = few.expansion.moments(curvature)
     hessian = np.array(hessian, dtype=float, order="F")
-    hessian[np.diag_indices_from(hessian)] += few.penalty.ridge
+    add_to_diagonal(hessian, few.penalty.ridge)
     edge = np.asarray(border, dtype=float) if few.fit_intercept else None
     return SecantSystem(Bordered(shifted_cholesky(hessian), edge, float(curvature.sum())))
 

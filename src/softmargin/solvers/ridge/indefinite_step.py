@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from softmargin.solvers.linalg import Bordered, bordered_solve, definite_cholesky
+from softmargin.solvers.linalg import Bordered, add_to_diagonal, bordered_solve, definite_cholesky
 from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem, conjugate_gradients
 from softmargin.solvers.ridge.newton import Point
 from softmargin.solvers.ridge.newton_systems import FeatureSystem, KernelSystem, Step
@@ -56,7 +56,7 @@ def _feature_step(system: FeatureSystem, point: Point, damped: bool) -> Step | N
     W = point.term.curvature
     positive, negative = (system.expansion.moments(np.maximum(part, 0.0)) for part in (W, -W))
     mass, less = float(np.maximum(W, 0.0).sum()), float(np.maximum(-W, 0.0).sum())
-    positive[0][np.diag_indices_from(positive[0])] += system.ridge
+    add_to_diagonal(positive[0], system.ridge)
     for share in _SHARES[: len(_SHARES) if damped else 1]:
         factor = definite_cholesky(positive[0] - share * negative[0])
         if factor is None:
@@ -74,7 +74,7 @@ def _kernel_step(system: KernelSystem, point: Point) -> Step | None:
     active = np.flatnonzero(W)
     root = np.sqrt(np.abs(W[active]))
     B = system.block(active, root)
-    B[np.diag_indices_from(B)] += np.sign(W[active])
+    add_to_diagonal(B, np.sign(W[active]))
     if np.any(W < 0) and n_negative(B) != np.count_nonzero(W < 0):
         return None
     getrf = linalg.lapack.dgetrf if B.dtype == np.float64 else linalg.lapack.sgetrf

@@ -77,7 +77,7 @@ def newton(
     """Newton's method on all rows, from the same on a part of them where there are many."""
     factor = None
     if start is None and isinstance(system, FeatureSystem) and len(problem.y) >= system.many:
-        small = problem.take(*stratified_sample(problem.y, 1 / system.share))
+        small = problem.take(*stratified_sample(problem.y, system.share))
         part = system.of(small.expansion)
         start = newton(small, part, None, max(tol, _ROUGH), max_iter, verbose)
         curvature = small.evaluate(small.margins_of(part.scores(start.coef), start.intercept)).curvature
@@ -211,7 +211,8 @@ class Point:
     @property
     def forcing(self) -> float:
         """The reduction of squared residuals worth asking of a step: Newton's own error is of the order of the gap."""
-        return float(np.clip(self.gap / self.scale, _FINEST, _COARSEST)) if self.scale > 0 else _COARSEST
+        scale = self.scale
+        return min(max(self.gap / scale, _FINEST), _COARSEST) if scale > 0 else _COARSEST
 
     def value(self) -> float:
         """The objective, computed here."""

@@ -28,8 +28,17 @@ from numpy.typing import NDArray
 from softmargin._compiled.boxqp import add_rows
 from softmargin.expansions import Expansion
 from softmargin.solution import Solution
-from softmargin.solvers.linalg import Bordered, Cholesky, bordered_solve, shifted_cholesky
-from softmargin.solvers.thresholds import CHEAP_FACTOR, MANY_ROWS, ROWS_PER_COLUMN, SINGLE_PRECISION, STEEP
+from softmargin.solvers.linalg import Bordered, Cholesky, add_to_diagonal, bordered_solve, shifted_cholesky
+from softmargin.solvers.thresholds import (
+    CHEAP_FACTOR,
+    LEAST_SHARE,
+    MANY_ROWS,
+    MOST_SHARE,
+    ROWS_PER_COLUMN,
+    SAMPLE_PER_COLUMN,
+    SINGLE_PRECISION,
+    STEEP,
+)
 
 __all__ = ["Factor", "FeatureFactor", "FeatureSystem", "KernelSystem", "NewtonSystem", "Residual", "Step"]
 
@@ -107,15 +116,15 @@ class NewtonSystem(Protocol):
 
 
 class FeatureSystem:
-    """Cholesky of the ``p x p`` Hessian. From ``many`` rows on, a fit of one row in ``share`` pays as a start."""
+    """Cholesky of the ``p x p`` Hessian. From ``many`` rows on, a fit of a ``share`` of them pays as a start."""
 
-    share = 10
     reach = 0.0
 
     def __init__(self, expansion: Expansion, ridge: float, fit_intercept: bool) -> None:
         self.expansion, self.ridge, self.fit_intercept = expansion, ridge, fit_intercept
         self.size = expansion.shape[1]
         self.many = max(MANY_ROWS, ROWS_PER_COLUMN * self.size)
+        self.share = min(max(SAMPLE_PER_COLUMN * self.size / max(expansion.shape[0], 1), LEAST_SHARE), MOST_SHARE)
 
     def coef_of(self, start: Solution) -> Array:
         return np.array(start.coef, dtype=np.float64)
@@ -132,7 +141,7 @@ class FeatureSystem:
 
     def factor(self, W: Array) -> Factor:
         hessian, border = self.expansion.moments(W)
-        hessian[np.diag_indices_from(hessian)] += self.ridge
+        add_to_diagonal(hessian, self.ridge)
         mass = float(W.sum())
         system = Bordered(shifted_cholesky(hessian), border if self.fit_intercept else None, mass)
         return FeatureFactor(self, system, mass)
@@ -203,7 +212,7 @@ class KernelSystem:
         active = np.flatnonzero(W)
         root = np.sqrt(W[active])
         B = self.block(active, root)
-        B[np.diag_indices_from(B)] += 1.0
+        add_to_diagonal(B, 1.0)
         factor = KernelFactor(self, active, root, shifted_cholesky(B), float(W.sum()), None)
         return factor._replace(image=factor.solve(W, self.scores(W))) if self.fit_intercept else factor
 

@@ -130,7 +130,7 @@ def boost_state(state: ModelState, losses: Sequence[Loss], plan: Plan, watch: Wa
     model = BoostedModel(losses[0])
     model.residuals.append(state.largest_edge())
     first_size = state.size
-    _record(model, state)
+    _record(model, state, state.objective())
     model.bounds.append(model.risks[0])
     for n_round in range(1, plan.n_rounds + 1):
         if state.size <= _DEAD * first_size:
@@ -152,7 +152,7 @@ def boost_state(state: ModelState, losses: Sequence[Loss], plan: Plan, watch: Wa
         state.minimise(range(state.n_columns), plan.tol)
         model.stages.pop()
         model.risks.pop()
-        _record(model, state)
+        _record(model, state, state.objective())
         model.gap = state.largest_edge()
     else:  # boosting by steps solves each step, and never claims the optimum over all rules held
         model.gap, model.certificate = max(model.residuals), "largest residual of a leveraging step"
@@ -201,18 +201,21 @@ def _round(model: BoostedModel, state: ModelState, proposal: Proposal, scores: t
     """Leverage the proposal and write down what happened."""
     changed = state.loss != model.loss
     members = state.hold(proposal.block)
-    smoothing, before = state.smoothing, state.objective()
+    smoothing = state.smoothing
+    before = state.objective() if changed else model.risks[-1]  # coefficients of zero cost nothing
     decrease, old = _guaranteed_decrease(state, members, before), state.coef[:, members]
     model.residuals.append(_update(state, members, proposal.edge, len(model.rounds) + 1, plan))
-    if plan.update == "corrective" and plan.learning_rate == 1 and state.objective() > before - decrease:
+    after = state.objective()
+    if plan.update == "corrective" and plan.learning_rate == 1 and after > before - decrease:
         state.minimise(range(state.n_columns), plan.tol)  # a rough round fell short of the promised rate
+        after = state.objective()
     moved = plan.renormalise and state.renormalise()
     changed |= state.smoothing != smoothing
     model.loss = state.loss
     steps = state.coef[:, members] - old
     numbers = tuple(t - state.n_fixed for t in members)
     model.rounds.append(Round(numbers, proposal.edge, steps, state.loss, scores))
-    _record(model, state)
+    _record(model, state, state.objective() if moved else after)
     # another loss or smoothing is another objective: the bound starts again from it
     start = before if changed else model.bounds[-1]
     anew = moved or state.smoothing != smoothing
@@ -248,11 +251,11 @@ def _update(state: ModelState, new: Sequence[int], edge: float, n_round: int, pl
     return residual
 
 
-def _record(model: BoostedModel, state: ModelState) -> None:
+def _record(model: BoostedModel, state: ModelState, objective: float) -> None:
     model.hypotheses = state.hypotheses
     intercept = state.coef[:, 0].copy() if state.n_fixed else np.zeros(len(state.coef))
     model.stages.append((intercept, state.coef[:, state.n_fixed :].copy()))
-    model.risks.append(state.objective())
+    model.risks.append(objective)
 
 
 def _return_to(model: BoostedModel, state: ModelState, stage: int) -> None:

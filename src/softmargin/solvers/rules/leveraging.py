@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -40,6 +41,7 @@ __all__ = [
     "SeparableWarning",
     "SmoothedBlock",
     "WeightedRisk",
+    "both_ways",
     "correct",
     "leverage",
     "newton",
@@ -135,6 +137,11 @@ class Block:
     converged: bool = False
 
 
+def both_ways(function: Callable[[Array], Array], coef: Array) -> Array:
+    """A function of the margins of the pseudo-examples, right and wrong: at ``coef`` and at ``-coef``, in one call."""
+    return function(np.stack([coef, -coef]))
+
+
 def leverage(
     risk: WeightedRisk, point: Evaluation, feature: Array, *, smoothing: float = 0.0, tol: float = 1e-10
 ) -> Leverage:
@@ -200,6 +207,9 @@ class SmoothedBlock(ABC):
     loss: Loss
     smoothing: Array
 
+    def __post_init__(self) -> None:
+        self.smoothed = bool(np.any(self.smoothing))
+
     def first_hessian(self, point: Any) -> Array:
         """The Hessian to begin with; one that is nearly right will do."""
         return self.hessian(point)
@@ -223,8 +233,8 @@ class SmoothedBlock(ABC):
     def gradient(self, point: Any, coef: Array) -> tuple[Array, float]:
         """The gradient and its largest entry relative to the weights of the examples: the largest edge."""
         gradient, size = self.pull(point)
-        if np.any(self.smoothing):
-            right, wrong = self.loss.slope(coef), self.loss.slope(-coef)
+        if self.smoothed:
+            right, wrong = both_ways(self.loss.slope, coef)
             gradient = gradient + self.smoothing * (right - wrong)
             size += float((self.smoothing * np.abs(right - wrong)).max())
         return gradient, float(np.abs(gradient).max()) / size if size > 0 else 0.0
@@ -233,8 +243,8 @@ class SmoothedBlock(ABC):
         """The Newton step."""
         hessian = hessian.copy(order="F")
         diagonal = np.einsum("ii->i", hessian)
-        if np.any(self.smoothing):
-            diagonal += self.smoothing * (self.loss.curvature(coef) + self.loss.curvature(-coef))
+        if self.smoothed:
+            diagonal += self.smoothing * both_ways(self.loss.curvature, coef).sum(axis=0)
         damping = _DAMPING * float(np.abs(gradient).max(initial=0.0))
         diagonal += max(_JITTER * float(diagonal.sum()), damping, np.finfo(float).tiny)
         solve = definite_cholesky(hessian)
@@ -242,13 +252,13 @@ class SmoothedBlock(ABC):
 
     def pseudo_cost(self, coef: Array) -> float:
         """What smoothing adds to the risk."""
-        if not np.any(self.smoothing):
+        if not self.smoothed:
             return 0.0
-        return float(self.smoothing @ (self.loss.value(coef) + self.loss.value(-coef)))
+        return float(self.smoothing @ both_ways(self.loss.value, coef).sum(axis=0))
 
     def separated(self, point: Any) -> bool:
         """Whether the present coefficients already prove that the optimum is at infinity."""
-        return not np.any(self.smoothing) and _decreases_for_ever(self.loss) and self.lowest_margin(point) > 0
+        return not self.smoothed and _decreases_for_ever(self.loss) and self.lowest_margin(point) > 0
 
 
 @dataclass

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from softmargin.losses import Loss
 from softmargin.solvers.rules.learners import Hypothesis, Proposal
-from softmargin.solvers.rules.leveraging import Block, Separable, SeparableWarning
+from softmargin.solvers.rules.leveraging import Block, Separable, SeparableWarning, both_ways
 
 __all__ = ["FALLBACK_SMOOTHING", "ModelState"]
 
@@ -108,7 +108,7 @@ class ModelState(ABC):
         total = self.risk()
         pseudo = self.pseudo(range(self.n_columns))
         if np.any(pseudo):
-            both = self.loss.value(self.coef) + self.loss.value(-self.coef) - 2 * self.loss.value(0.0)
+            both = both_ways(self.loss.value, self.coef).sum(axis=0) - 2 * self.loss.value(0.0)
             total += float((both @ pseudo).sum())
         return total
 

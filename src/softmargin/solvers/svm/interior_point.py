@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from softmargin.expansions import Expansion
+from softmargin.solvers.linalg import add_to_diagonal
 from softmargin.solvers.svm.box_qp import BoxQP
 
 __all__ = ["InteriorPoint", "interior_point"]
@@ -109,7 +110,7 @@ class _Newton:
     def __init__(self, features: Expansion, D: Array, intercept: bool) -> None:
         self.features, self.inverse, self.intercept = features, 1.0 / D, intercept
         S, first = features.moments(self.inverse)
-        S[np.diag_indices_from(S)] += 1.0
+        add_to_diagonal(S, 1.0)
         if intercept:
             S = np.block([[S, first[:, None]], [first[None, :], np.full((1, 1), self.inverse.sum())]])
         self.size = 1.0 / np.sqrt(np.diag(S))

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.expansions import Expansion
-from softmargin.solvers.linalg import Bordered, shifted_cholesky
+from softmargin.solvers.linalg import Bordered, add_to_diagonal, shifted_cholesky
 from softmargin.solvers.svm.box_qp import BoxQP
 
 __all__ = ["WINDOW", "Multipliers", "SmoothedStart", "multiplier_method", "smoothed_start"]
@@ -164,7 +164,7 @@ class _Point:
         (gradient, push), box = self._gradient(), self.box
         bend = np.where((self.v > box.lo) & (self.v < box.hi), self.steep, 0.0)
         hessian, border = self.features.moments(bend)
-        hessian[np.diag_indices_from(hessian)] += 1.0
+        add_to_diagonal(hessian, 1.0)
         total = float(bend.sum())
         system = Bordered(shifted_cholesky(hessian), border if box.intercept else None, total)
         if box.intercept and system.pivot <= _NO_PIVOT * total:  # no row inside: only the sign of the push is known

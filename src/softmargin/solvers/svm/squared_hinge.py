@@ -24,6 +24,7 @@ from softmargin.losses import SquaredHinge
 from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
+from softmargin.solvers.linalg import add_to_diagonal
 from softmargin.solvers.ridge import center
 from softmargin.solvers.ridge.newton import NEWTON
 from softmargin.solvers.svm.box_qp import BoxQP, Iterate, solve_box_qp
@@ -133,7 +134,7 @@ class _WithDiagonal(GramRows):
     def block(self, at: NDArray[np.int64]) -> Array:
         out = self._rows.block(at)
         out = out if self._rows.whole is None else out.copy()
-        out[np.diag_indices_from(out)] += self._diagonal[at]
+        add_to_diagonal(out, self._diagonal[at])
         return out
 
     def local(self, at: NDArray[np.int64], diagonal: Array | None = None) -> Block:
