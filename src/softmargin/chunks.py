@@ -70,8 +70,9 @@ def from_parquet(
     rows_per_chunk : int or None
         Rows decoded at once; about 32 MB of numbers by default.
     memory_limit : int or None
-        Bytes that the chunks at work may take, so chunks are made small enough, and as many again for what a fit of
-        rules keeps of them between passes.
+        Bytes that the chunks at work may take, so chunks and the sample a fit starts from are made small enough and
+        nothing is read ahead, and as many again for what a fit of rules keeps of them between passes. Some 50 MB of
+        buffers come on top.
     cache_limit, cache_directory : int or None, str or None
         Decoded chunks are kept in a temporary directory up to this many bytes (half of the free disk by default), so
         that later passes read numbers instead of decoding; 0 keeps none. Plain numbers are kept by the fourth pass,
@@ -82,7 +83,7 @@ def from_parquet(
     n_threads = usable_cores() if n_jobs is None or n_jobs < 1 else n_jobs
     plan = ParquetPlan.of(path, target, features, weight)
     rows = rows_per_chunk or _rows_per_chunk(len(plan.names), np.dtype(plan.dtype).itemsize, memory_limit, n_threads)
-    plan = plan.with_rows(rows)
+    plan = plan.with_rows(rows, reads_ahead=memory_limit is None)
     patience = _PATIENCE if plan.is_quick else 0
     cache = _cache(cache_limit, cache_directory)
     source = LocalChunks(plan.pieces, cache=cache, n_threads=n_threads, patience=patience)

@@ -1,5 +1,8 @@
 """Parquet files become the numbers a user expects, whatever the files look like."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -113,6 +116,39 @@ def test_a_memory_limit_makes_chunks_small(tmp_path):
     X, y = chunks.from_parquet(tmp_path / "t.parquet", target="late", memory_limit=1 << 16, n_jobs=1)
     MarginClassifier().fit(X, y)
     assert X.source.n_chunks > 10
+
+
+_PEAK = """
+import sys
+from pathlib import Path
+from softmargin import MarginClassifier, chunks
+
+def fit(path, **limit):
+    return MarginClassifier().fit(*chunks.from_parquet(path, target="y", cache_limit=0, n_jobs=1, **limit))
+
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+
+fit(sys.argv[2])
+before = peak()
+fit(sys.argv[1], memory_limit=int(sys.argv[3]))
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_a_fit_stays_within_its_memory_limit(tmp_path):
+    limit, rng = 40 << 20, np.random.default_rng(0)
+    X = rng.standard_normal((400_000, 40)).astype(np.float64)  # 128 MB
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(40)]).assign(y=(X[:, 0] > 0).astype(int))
+    frame.to_parquet(tmp_path / "large.parquet", row_group_size=10_000)
+    frame.head(1000).to_parquet(tmp_path / "small.parquet")
+    command = [sys.executable, "-c", _PEAK, tmp_path / "large.parquet", tmp_path / "small.parquet", str(limit)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert int(done.stdout) <= limit + (
+        80 << 20
+    )  # buffers of threads, BLAS and the Parquet reader are of constant size
 
 
 def in_files(folder, *frames, **options):

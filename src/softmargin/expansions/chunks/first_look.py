@@ -24,6 +24,7 @@ from softmargin.expansions.protocol import Array
 __all__ = ["Census", "FirstLook", "Look", "Sample", "sample_rows", "stratified"]
 
 _ROWS, _BYTES = 1 << 16, 1 << 27  # of a sample
+_COPIES = 4  # of a sample, while it is read and fitted
 _PER_CHUNK = 2000  # rows of a chunk where nobody knows how many chunks there are
 _FEW = 20  # rows of a class in a chunk that are drawn in any case
 _FIRST_ROWS = 1000  # that show every class of most chunks
@@ -71,10 +72,11 @@ class Look(Census):
 
 @dataclass(frozen=True)
 class FirstLook:
-    """The task that looks at one chunk; ``n_chunks`` is None where nobody knows."""
+    """The task that looks at one chunk; ``n_chunks`` is None where nobody knows, ``room`` the bytes allowed."""
 
     n_columns: int
     n_chunks: int | None = None
+    room: int | None = None
     seed: int = 0
 
     def __call__(self, chunk: Chunk) -> Look:
@@ -96,7 +98,7 @@ class FirstLook:
         return Look(n, values, weights, Sample(chunk.take(rows), rows, times))
 
     def _drawn(self, codes: NDArray[np.intp], random: np.random.Generator) -> tuple[NDArray[np.int64], Array]:
-        wanted = min(_ROWS, _most_rows(self.n_columns))
+        wanted = min(_ROWS, _most_rows(self.n_columns, self.room))
         wanted = _PER_CHUNK if self.n_chunks is None else -(-wanted // self.n_chunks)
         share = min(1.0, wanted / len(codes))
         rows, times = [], []
@@ -109,9 +111,9 @@ class FirstLook:
         return np.concatenate(rows)[order].astype(np.int64), np.concatenate(times)[order]
 
 
-def sample_rows(n_rows: int, n_columns: int) -> int:
-    """How many rows a glimpse of ``n_rows`` should show."""
-    return min(max(int(_GLIMPSE_SHARE * n_rows), _ROWS), _GLIMPSE_ROWS, _most_rows(n_columns))
+def sample_rows(n_rows: int, n_columns: int, room: int | None) -> int:
+    """How many rows a glimpse of ``n_rows`` should show where memory has ``room`` bytes."""
+    return min(max(int(_GLIMPSE_SHARE * n_rows), _ROWS), _GLIMPSE_ROWS, _most_rows(n_columns, room))
 
 
 def stratified(chunks: Sequence[Chunk], weights: Array) -> Sample | None:
@@ -135,8 +137,9 @@ def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return values, codes
 
 
-def _most_rows(n_columns: int) -> int:
-    return max(_BYTES // (8 * max(n_columns, 1)), 1000)
+def _most_rows(n_columns: int, room: int | None) -> int:
+    room = _BYTES if room is None else min(_BYTES, room // _COPIES)
+    return max(room // (8 * max(n_columns, 1)), 1000)
 
 
 def _joined(parts: Sequence[Chunk]) -> Chunk:

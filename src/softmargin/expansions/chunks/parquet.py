@@ -109,6 +109,7 @@ class ParquetPlan:
     class_weights: tuple[float, ...]
     dtype: str
     rows_per_chunk: int = 1 << 16
+    reads_ahead: bool = True
 
     @classmethod
     def of(cls, path: Any, target: str | None, features: Sequence[str] | None, weight: str | None) -> ParquetPlan:
@@ -162,20 +163,20 @@ class ParquetPlan:
             return None
         return Census(self.n_rows, np.arange(len(self.classes)), np.array(self.class_weights))
 
-    def with_rows(self, rows_per_chunk: int) -> ParquetPlan:
-        """The same plan with chunks of another size."""
-        return replace(self, rows_per_chunk=rows_per_chunk)
+    def with_rows(self, rows_per_chunk: int, reads_ahead: bool) -> ParquetPlan:
+        """The same plan with chunks of another size; reading ahead takes the memory of some row groups."""
+        return replace(self, rows_per_chunk=rows_per_chunk, reads_ahead=reads_ahead)
 
     def pieces(self, start: int = 0) -> Iterator[Callable[[], Chunk]]:
         """A function for each chunk that decodes it, from chunk ``start`` on."""
         number = first = 0
         for one in self.files:
-            for batch in scanned(one, self._wanted, self.rows_per_chunk):
+            for batch in scanned(one, self._wanted, self.rows_per_chunk, self.reads_ahead):
                 if number >= start:
                     yield partial(self._decode, one.file, batch, first)
                 number, first = number + 1, first + batch.num_rows
 
-    def glimpse(self) -> Sample | None:
+    def glimpse(self, room: int | None) -> Sample | None:
         """The first rows of some row groups, every class standing for its weight; None where one was not met."""
         places, first = [], 0
         for one in self.files:
@@ -187,7 +188,7 @@ class ParquetPlan:
             return None
         count = min(_GLIMPSES, len(places))
         chosen = [places[at] for at in np.linspace(0, len(places) - 1, count).round().astype(int)]
-        wanted = -(-sample_rows(first, len(self.names)) // count)
+        wanted = -(-sample_rows(first, len(self.names), room) // count)
         chunks = []
         for file, group, start in chosen:
             batch = next(batches(file, self._wanted, wanted, group))

@@ -161,15 +161,16 @@ def batches(file: str, columns: list[str], rows: int, group: int | None = None) 
         raise ValueError(f"{file}: {error}") from error
 
 
-def scanned(one: FileFacts, columns: list[str], rows: int) -> Iterator[Any]:
-    """Record batches of a whole file, row groups decoded ahead by pyarrow's threads where they are small."""
+def scanned(one: FileFacts, columns: list[str], rows: int, ahead: bool) -> Iterator[Any]:
+    """Record batches of a whole file, row groups decoded ahead by pyarrow's threads where they are small and may be."""
     import pyarrow.dataset as ds
 
-    if max(one.groups, default=0) * len(columns) * 8 > _SMALL_GROUP:
+    if not ahead or max(one.groups, default=0) * len(columns) * 8 > _SMALL_GROUP:
         yield from batches(one.file, columns, rows)
         return
     try:
-        source = ds.dataset(one.file, format="parquet")
+        unbuffered = ds.ParquetFileFormat(default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=False))
+        source = ds.dataset(one.file, format=unbuffered)
         yield from source.to_batches(columns=columns, batch_size=rows, batch_readahead=_AHEAD, fragment_readahead=1)
     except GeneratorExit:
         raise

@@ -23,8 +23,8 @@ class Ahead(Protocol):
         """Rows and classes."""
         ...
 
-    def glimpse(self) -> Sample | None:
-        """A few rows of some places, None where they do not show every class."""
+    def glimpse(self, room: int | None) -> Sample | None:
+        """A few rows of some places within ``room`` bytes, None where they do not show every class."""
         ...
 
 
@@ -66,7 +66,7 @@ class ChunkedRows:
     def look(self) -> Look:
         """The first look at all rows, made once."""
         if self._look is None:
-            task = FirstLook(self._n_columns, self.source.n_chunks)
+            task = FirstLook(self._n_columns, self.source.n_chunks, self.memory_limit)
             self._look = Look.merged(self.source.collect(task))
         return self._look
 
@@ -81,7 +81,7 @@ class ChunkedRows:
     def glimpse(self) -> Sample:
         """Some rows in memory that are good enough to start a fit from, without a pass where the source can."""
         if self._look is None and self._glimpse is None and self.ahead is not None:
-            self._glimpse = self.ahead.glimpse()
+            self._glimpse = self.ahead.glimpse(self.memory_limit)
         return self.sample if self._look is not None or self._glimpse is None else self._glimpse
 
     def restricted(self, source: Source) -> ChunkedRows:
