@@ -33,7 +33,9 @@ _SINGLY = 2
 def pack(covered: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """One bit per row, 64 rows a word, row 0 in the lowest bit; tail bits are zero."""
     packed = np.packbits(covered, bitorder="little")
-    return np.pad(packed, (0, -len(packed) % 8)).view(np.uint64)
+    words = np.zeros(-(-len(packed) // 8), dtype=np.uint64)
+    words.view(np.uint8)[: len(packed)] = packed
+    return words
 
 
 class RuleColumns(Features):

@@ -31,7 +31,7 @@ __all__ = ["EXACT", "Path", "PosedPath", "TraceReport"]
 EXACT = 1e-6  # the relative duality gap up to which a solution counts as exact
 _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
 _BALANCED = 1e-14  # of the sum of sizes: multipliers that were outside their boxes by more leave the others to balance
-_BLOCK = 2**20  # multipliers evaluated at a time
+_BLOCK = 2**17  # multipliers evaluated at a time: a quarter less time on 400 rows than all at once, or few
 # Where one class costs so little beside the other, rounding of an intercept costs more than what is left of the
 # objective (at pi = 1e-9, 4e-12 of the score was 0.2% of it): the best intercept for the scores is taken instead.
 _LOPSIDED = 1e-2
@@ -214,10 +214,10 @@ class Path:
             u[at], b[at] = self._pieces[k].duals(t[at])
         lo, hi = self._problem.box(t[:, None])
         np.clip(u, lo, hi, out=u)
-        sizes = np.abs(u)
-        margin = np.minimum(hi - lo, 2 * sizes.max(axis=1, keepdims=True, initial=0.0))
+        sizes, above, below = np.abs(u), u - lo, hi - u
+        margin = np.minimum(above + below, 2 * sizes.max(axis=1, keepdims=True, initial=0.0))
         margin *= _INTERIOR
-        inside = (u - lo > margin) & (hi - u > margin)
+        inside = np.minimum(above, below, out=above) > margin
         interior = np.any(inside, axis=1)
         for k in np.flatnonzero(interior & (np.abs(u.sum(axis=1)) > _BALANCED * sizes.sum(axis=1))):
             balance(u[k], lo[k], hi[k], inside[k])

@@ -83,12 +83,12 @@ class Frame(ABC):
 
 def beam_search(frame: Frame, max_literals: int, beam: int) -> list[Node]:
     """The nodes kept at every length, best first; ties go to the shorter, then to the lowest tuple of terms."""
-    root = frame.root()
+    root, constant = frame.root(), frame.constant
     level, pool = [(root, root)], []
     for _ in range(max_literals):
         frame.histograms(level, False)
         kept = _kept(frame, [node for node, _ in level], beam)
-        if frame.constant and any(child.score <= frame.constant for child, _ in kept):
+        if constant and any(child.score <= constant for child, _ in kept):
             frame.histograms(level, True)
             kept = _kept(frame, [node for node, _ in level], beam)
         pool += [child for child, _ in kept]

@@ -139,7 +139,7 @@ class Block:
 
 def both_ways(function: Callable[[Array], Array], coef: Array) -> Array:
     """A function of the margins of the pseudo-examples, right and wrong: at ``coef`` and at ``-coef``, in one call."""
-    return function(np.stack([coef, -coef]))
+    return function(np.concatenate((coef, -coef)).reshape(2, *coef.shape))
 
 
 def leverage(

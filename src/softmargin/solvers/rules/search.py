@@ -138,7 +138,8 @@ class _Frame(Frame):
         hist = np.zeros((int(offsets[-1]), g.shape[1]))
         features = self.binned.asked
         parts = self.n_threads if len(g) * len(features) >= _THREADED else 1
-        in_threads(lambda part: fill(codes, rows, g, offsets, part, hist), np.array_split(features, parts), parts)
+        shares = [features] if parts == 1 else np.array_split(features, parts)
+        in_threads(lambda part: fill(codes, rows, g, offsets, part, hist), shares, parts)
         return hist
 
     def branch_and_bound(self, max_literals: int, incumbent: int) -> tuple[int, tuple[Term, ...]]:
