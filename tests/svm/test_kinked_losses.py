@@ -346,3 +346,10 @@ def test_coefficients_that_single_precision_does_not_hold_are_refused_by_name():
         warnings.simplefilter("ignore", ConvergenceWarning)
         with pytest.raises(ValueError, match="float32"):
             model.fit(X[:, :1].astype(np.float32), y, sample_weight=np.full(47, 1e90))
+
+
+@pytest.mark.parametrize("C", [1e3, 1e4])
+def test_low_rank_spares_many_rows_of_large_costs_the_working_sets(C):
+    X, y = overlapping(1100, 2)
+    model = MarginClassifier(loss="hinge", kernel="rbf", C=C, max_iter=400).fit(X, y)
+    assert model.solution_.gap <= model.tol

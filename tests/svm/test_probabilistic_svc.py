@@ -198,7 +198,8 @@ def test_weights_of_many_rows_start_on_a_line_and_end_where_each_would_alone(mon
     X = rng.normal(size=(160, 2))
     y = (X[:, 0] + 0.7 * rng.normal(size=160) > 0).astype(int)
     exact = ProbabilisticSVC(kernel="rbf", n_weights=20).fit(X, y)
-    for module, name in ((box_qp, "EXACT_ROWS"), (one_corner, "EXACT_ROWS"), (box_qp, "ONE_SET")):
+    sizes = ((box_qp, "EXACT_ROWS"), (one_corner, "EXACT_ROWS"), (box_qp, "ONE_SET"), (box_qp, "FINE_ROWS"))
+    for module, name in sizes:
         monkeypatch.setattr(module, name, 10)  # as if 160 rows were many
     found = ProbabilisticSVC(kernel="rbf", n_weights=20, tol=1e-4).fit(X, y)
     assert not np.array_equal(found.intercept_, exact.intercept_)

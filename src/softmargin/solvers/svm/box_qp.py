@@ -32,6 +32,7 @@ __all__ = [
     "box_report",
     "feasible_start",
     "finish_box_qp",
+    "is_refined",
     "midpoint",
     "pair_steps",
     "solve_box_qp",
@@ -44,7 +45,8 @@ Array = NDArray[np.floating[Any]]
 WORKING_SET = 1024
 ENTERING = 192  # most violating risers, and as many fallers, that enter per round
 ONE_SET = 512  # rows up to which all of them are one working set
-EXACT_ROWS = 1000  # up to here the optimum is refined to the last digits whatever the tolerance
+EXACT_ROWS = 1000  # up to here all similarities are kept in double precision
+FINE_ROWS = 512  # up to here the optimum is refined to the last digits whatever the tolerance: beyond, it takes longer
 FREE_LIMIT = 3000  # free points beyond which their equations are not solved directly
 FREE_STEPS = 100  # bounds met on the way to the solution of those equations,
 FREE_WORK = 1e10  # fewer where their factors would take more multiplications than this
@@ -91,7 +93,7 @@ def solve_box_qp(
     point = _start(rows, box, start)
     u = point.u
     if polish is None:
-        polish = len(u) <= EXACT_ROWS or tol < 1e-5
+        polish = is_refined(len(u), tol)
     if box.largest > BEYOND:
         max_iter = min(max_iter, PATIENCE)
     if polish:
@@ -99,6 +101,11 @@ def solve_box_qp(
     else:
         _rounds(rows, box, point, tol, max_iter)
     return finish_box_qp(rows, box, point, tol=tol, max_iter=max_iter, polish=polish)
+
+
+def is_refined(n_rows: int, tol: float) -> bool:
+    """Whether the optimum of so many rows is refined to its last digits."""
+    return n_rows <= FINE_ROWS or tol < 1e-5
 
 
 def pair_steps(
@@ -117,7 +124,7 @@ def finish_box_qp(
 
     Digits beyond ``tol`` are refined only while they come cheaply: as many working sets again as it took to get there.
     """
-    finest = min(tol, FINEST) if len(box.q) <= EXACT_ROWS or tol < 1e-5 else tol
+    finest = min(tol, FINEST) if is_refined(len(box.q), tol) else tol
     target, violation = tol, np.inf
     allowance = max_iter
     while True:

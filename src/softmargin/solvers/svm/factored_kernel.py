@@ -6,7 +6,7 @@ Cholesky factorisation with pivots (of as many columns as K has rank; features a
 than rows), some twenty steps of ``interior_point`` on the rows of Z, and the box QP's own finish on K itself.
 
 Of few rows it is not known beforehand, and pair steps are given as much time as the other route takes. Many rows are
-factored where their bounds are large, and only as long as few columns do.
+factored where their bounds are large or pair steps have taken as long as that, and only as long as few columns do.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from softmargin.solvers.svm.box_qp import (
     Iterate,
     box_report,
     finish_box_qp,
+    is_refined,
     pair_steps,
     solve_box_qp,
 )
@@ -41,6 +42,7 @@ Array = NDArray[np.floating[Any]]
 # A working set counts 2000 pair steps of a nanosecond per row; an interior point takes some three milliseconds and some
 # twenty products of the columns (200 to 1000 rows of 10 to 1000 columns; ``python -m benchmarks growth``).
 _ROWS_OF_A_SET, _COLUMNS_SQUARED_PER_SET = 1500, 6000
+_LOOK = 200  # working sets that take as long as to look for those columns (2000 to 10000 rows)
 _MOST_COLUMNS = 400  # of a factor of many rows: an interior point on so many takes as long as working sets mostly do
 _FAR = 1e8  # scores that a multiplier at its bound allows: beyond, sums of them hold no digits of a score of one
 _STEPS = 100
@@ -77,7 +79,7 @@ class GramMachines:
         """By the route that is quicker; where pair steps have crawled, the family's next ones are given none."""
         found = None
         if self._many:
-            self._look(box)
+            start = self._look(box, start, tol, max_iter)
         elif not self._crawls:
             found = self._by_pairs(box, start, tol, max_iter)
             if not self._crawls:
@@ -93,17 +95,26 @@ class GramMachines:
             other = again if again.violation < other.violation else other
         return other if found is None or other.converged or other.gap <= found.gap else found
 
-    def _look(self, box: BoxQP) -> None:
-        if not self._looked and float(self.diagonal.max(initial=0.0)) * box.largest > STIFF:
-            self._features, self._looked = _low_rank(self.rows, self.diagonal), True
-            self._crawls = self._features is not None
+    def _look(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> Array | Iterate | None:
+        """Look for a low rank where bounds are large or pair steps have taken as long; where they have come to."""
+        if self._looked:
+            return start
+        if float(self.diagonal.max(initial=0.0)) * box.largest <= STIFF:
+            aim = tol if tol >= ROUGH else ROUGH
+            start, reached = pair_steps(self.rows, box, start=start, tol=aim, max_iter=min(_LOOK, max_iter))
+            if reached or max_iter <= _LOOK:
+                return start
+        self._features, self._looked = _low_rank(self.rows, self.diagonal), True
+        self._crawls = self._features is not None
+        return start
 
     def _by_pairs(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> BoxSolution:
         """The point reached before patience ended; whether pair steps crawl is known from then on."""
         few = min(self._patience, max_iter)
         point, reached = pair_steps(self.rows, box, start=start, tol=max(tol, ROUGH), max_iter=few)
         most = min(max_iter, point.n_iter + few + _FINISH) if reached else point.n_iter
-        found = finish_box_qp(self.rows, box, point, tol=tol, max_iter=most)
+        polish = not reached or is_refined(self.rows.n, tol)
+        found = finish_box_qp(self.rows, box, point, tol=tol, max_iter=most, polish=polish)
         if not found.converged and found.violation > self.rows.noise(found.u):
             assert self.rows.whole is not None
             self._crawls, self._features = True, self._features or _factored(self.rows.whole)
