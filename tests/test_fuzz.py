@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from fuzz.case import CLASSIFIERS, Case
+from fuzz.case import AT_ONCE, CLASSIFIERS, Case
 from fuzz.certificate import check_binary_certificate
 from fuzz.data import Data
 from fuzz.faults import Fault, Refusal, judged
@@ -45,6 +45,12 @@ def test_every_estimator_has_parameters_to_vary():
         model = cls(MarginClassifier()) if "estimator" in cls.__init__.__annotations__ else cls()
         known = list(model.get_params(deep=False))
         assert sum(knows(name, key) for key in known) >= len(known) / 3, name
+
+
+def test_fits_that_are_compared_leave_nothing_to_the_clock():
+    rng = np.random.default_rng(0)
+    limits = {Case(0, 0)._repeatable(rng, "AutoClassifier").time_limit for _ in range(20)}
+    assert limits == {None, AT_ONCE}
 
 
 def test_a_crash_is_reported(monkeypatch):

@@ -28,7 +28,7 @@ from .relations import RELATIONS, fit_plain
 from .simultaneous import check_simultaneous_certificate
 from .state import check_interrupt, check_refit, check_threads
 
-__all__ = ["CLASSIFIERS", "Case"]
+__all__ = ["AT_ONCE", "CLASSIFIERS", "Case"]
 
 CLASSIFIERS: dict[str, Any] = {
     name: value
@@ -40,6 +40,7 @@ READS_TABLES = {"RuleBoostClassifier", "AutoClassifier"}
 # Rows enter folds and held-out parts by their number, and rules are chosen among ties: such fits may depend on order.
 BY_ORDER = META | {"AutoClassifier", "RuleBoostClassifier"}
 RARELY = {"AutoClassifier": 0.1, "TunedClassifier": 0.6, "TruncatedLogisticRegression": 0.7}
+AT_ONCE = 1e-9  # seconds
 SHARES = {
     "answers": 0.36,
     "relation": 0.26,
@@ -128,6 +129,13 @@ class Case:
             params["n_rules"] = min(params.get("n_rules", 2), 2)  # the price of one is that of all pairs of literals
         return model.set_params(**params), params
 
+    def _repeatable(self, rng: Rng, name: str | None = None) -> Any:
+        """A model whose fits may be compared: a limit of time either stops the search at once or never does."""
+        model = self._model(rng, name)[0]
+        if getattr(model, "time_limit", None) is not None:
+            model.set_params(time_limit=AT_ONCE)  # what a clock decides differs from fit to fit
+        return model
+
     def _inner(self, rng: Rng, name: str) -> Any:
         if name == "ScoreCalibrator" and rng.random() < 0.3:
             return _Foreign(random_state=0, max_iter=100)
@@ -173,7 +181,7 @@ class Case:
 
     def _relation(self, rng: Rng, caught: list[Any]) -> None:
         relation = RELATIONS[rng.integers(len(RELATIONS))]
-        model, _ = self._model(rng)
+        model = self._repeatable(rng)
         own = model.get_params(deep=False)
         tight = {"tol": 1e-9, "max_iter": 100_000, "n_init": 1}  # random starts are drawn by the number of rows
         model.set_params(**{key: value for key, value in tight.items() if key in own})
@@ -189,18 +197,18 @@ class Case:
     def _refit(self, rng: Rng, caught: list[Any]) -> None:
         name = self._name(rng)
         models = [
-            (self._model(rng, name)[0], dress(rng, draw_data(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)
+            (self._repeatable(rng, name), dress(rng, draw_data(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)
         ]
         self._say("refit: " + " THEN ".join(" ".join(f"{model!r} {data}".split()) for model, data in models))
         check_refit(rng, models)
 
     def _threads(self, rng: Rng, caught: list[Any]) -> None:
-        models = [(self._model(rng)[0], dress(rng, draw_data(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)]
+        models = [(self._repeatable(rng), dress(rng, draw_data(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)]
         self._say("threads: " + " AND ".join(" ".join(f"{model!r} {data}".split()) for model, data in models))
         check_threads(rng, models)
 
     def _interrupt(self, rng: Rng, caught: list[Any]) -> None:
-        model, _ = self._model(rng)
+        model = self._repeatable(rng)
         data = dress(rng, draw_data(rng, trouble=0.2, large=not _calls_python(model)), 0.0)
         self._describe("interrupt", model, data)
         check_interrupt(rng, model, data)
