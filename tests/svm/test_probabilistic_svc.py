@@ -193,6 +193,20 @@ def test_grid_and_path_agree_on_a_lattice_where_scores_tie(seed):
     np.testing.assert_array_equal(grid.predict(X)[decided], path.predict(X)[decided])
 
 
+@pytest.mark.parametrize("seed", [8, 16])
+def test_a_probability_of_one_half_but_for_rounding_is_a_tie_by_any_engine(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, size=(120, 2)).astype(float)
+    y = (rng.random(120) < 0.3 + 0.135 * X[:, 0]).astype(int)
+    path = ProbabilisticSVC(engine="path").fit(X, y)
+    p = path.predict_proba(X)[:, 1]
+    tied = np.abs(p - 0.5) < 1e-12
+    assert tied.any()
+    assert np.all(p[tied] == 0.5)
+    assert np.all(path.predict(X[tied]) == 0)
+    np.testing.assert_array_equal(path.predict(X[tied]), ProbabilisticSVC().fit(X, y).predict(X[tied]))
+
+
 def test_weights_of_many_rows_start_on_a_line_and_end_where_each_would_alone(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(160, 2))

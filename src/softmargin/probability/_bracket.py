@@ -33,8 +33,9 @@ class Bracket:
 
     @property
     def probability(self) -> NDArray[np.floating[Any]]:
-        """The middle of the bracket: exactly one half where it is symmetric."""
-        return (self.up + self.down) / (2 * self.m)
+        """The middle of the bracket: exactly one half where it is symmetric but for rounding."""
+        middle = (self.up + self.down) / (2 * self.m)
+        return np.where(np.abs(middle - 0.5) <= _ZERO, 0.5, middle)
 
     @property
     def interval(self) -> NDArray[np.floating[Any]]:
