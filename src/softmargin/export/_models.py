@@ -243,12 +243,13 @@ def _along_path(family: Any, rows: Rows) -> tuple[Formula, Formula]:
     down = where(a < -zero, constant(left), where(b < -zero, root, 1.0))
     low, high = constant(family.edge), constant(1 - family.edge)
     ends = _between(largest(up), low, high) + _between(smallest(down), low, high)
-    return ends / 2.0, plain
+    middle = ends / 2.0
+    return where(abs(middle - 0.5) > 1e-9, middle, 0.5), plain  # symmetric but for rounding: a tie
 
 
 def _path_scores(path: Any, values: np.ndarray, rows: Rows) -> Formula:
     held = path._rows
-    blocks = [(u / held.scale, b) for _, u, b in path._blocks(values)]
+    blocks = [(u / held.scale, b) for u, b, _ in path._blocks(values)]
     u, b = np.vstack([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
     intercept = held.intercept(u, b)
     if held.kernel is None or held.kernel.name == "linear":
