@@ -223,3 +223,11 @@ def test_bad_parameters_are_named(model, message):
 )
 def test_scikit_learn_conventions(model):
     check_estimator(model)
+
+
+def test_the_loss_of_a_sure_row_keeps_its_digits():
+    away = np.array([1.0, 30.0, 100.0, 700.0])
+    scores = np.column_stack([away, np.zeros(4)]) + 3.0
+    np.testing.assert_allclose(Softmax().value(scores, np.zeros(4, dtype=int)), np.log1p(np.exp(-away)), rtol=1e-12)
+    wrong = Softmax().value(scores, np.ones(4, dtype=int))
+    np.testing.assert_allclose(wrong, away + np.log1p(np.exp(-away)), rtol=1e-12)

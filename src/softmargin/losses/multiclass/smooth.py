@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
 
 from softmargin.losses._base import Array, Loss
 
@@ -58,34 +57,43 @@ class Softmax:
     curvature_bound: ClassVar[float] = 0.5
 
     def value(self, F: Array, codes: Codes) -> Array:
-        return logsumexp(F, axis=1) - F[np.arange(len(F)), codes]
+        return _losses_and_shares(F, codes)[0]
 
     def slope(self, F: Array, codes: Codes) -> Array:
-        P = softmax(F, axis=1)
+        P = _losses_and_shares(F, codes)[1]
         P[np.arange(len(F)), codes] -= 1
         return P
 
     def curvature(self, F: Array, codes: Codes) -> Array:
-        P = softmax(F, axis=1)
+        P = _losses_and_shares(F, codes)[1]
         return P * (1 - P)
 
     def curve(self, F: Array, codes: Codes) -> Callable[[Array], Array]:
-        P = softmax(F, axis=1)
+        P = _losses_and_shares(F, codes)[1]
         return lambda V: P * (V - np.einsum("ij,ij->i", P, V)[:, None])
 
     def evaluate(self, F: Array, codes: Codes, weights: Array) -> Evaluation:
-        rows, ones = np.arange(len(F)), np.ones(F.shape[1])
-        top = F.max(axis=1)
-        P = np.exp(F - top[:, None])
-        total = P @ ones
-        value = float(weights @ (np.log(total) + top - F[rows, codes]))
-        P /= total[:, None]
-        weighted = P * weights[:, None]
+        losses, P = _losses_and_shares(F, codes)
+        value, weighted = float(weights @ losses), P * weights[:, None]
         slope = weighted.copy()
-        slope[rows, codes] -= weights
+        slope[np.arange(len(F)), codes] -= weights
         return Evaluation(
             value, slope, weighted * (1 - P), lambda V: weighted * (V - np.einsum("ij,ij->i", P, V)[:, None])
         )
+
+
+def _losses_and_shares(F: Array, codes: Codes) -> tuple[Array, Array]:
+    """``-log p_y`` and ``p``; the loss of a sure row, which is tiny, keeps its digits."""
+    rows = np.arange(len(F))
+    away = F - F[rows, codes][:, None]
+    top = away.max(axis=1)
+    P = np.exp(away - top[:, None])
+    own = P[rows, codes]
+    P[rows, codes] = 0.0
+    others = P @ np.ones(F.shape[1])
+    P[rows, codes] = own
+    P /= (others + own)[:, None]
+    return top + np.log1p(others + np.expm1(-top)), P
 
 
 @dataclass(frozen=True)
