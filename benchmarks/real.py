@@ -47,6 +47,7 @@ KERNEL = {
     "spambase": None,
 }
 SEVERAL = ("letter", "pendigits", "optdigits", "segment", "shuttle", "krkopt")
+_AS_LIBLINEAR = 1e-3  # a gap at which objectives are at or below those of LinearSVC's default tolerance
 _QUICK = ("phoneme", "news20_pcmac")
 
 
@@ -90,7 +91,7 @@ def _dense(X: Any) -> np.ndarray:
 
 
 def _hinge(loss: str, X: Any, y: np.ndarray) -> Contest:
-    ours = partial(MarginClassifier(loss=loss).fit, X, y)
+    ours = partial(MarginClassifier(loss=loss, tol=_AS_LIBLINEAR).fit, X, y)
     peers = {"LinearSVC": partial(LinearSVC(loss=loss, max_iter=10_000).fit, X, y)}
     if loss == "squared_hinge":
         peers["LinearSVC, primal"] = partial(LinearSVC(dual=False).fit, X, y)

@@ -235,12 +235,9 @@ def _working_set(box: BoxQP, point: Iterate, previous: NDArray[np.int64]) -> Any
     assert G is not None
     rise = np.where(u < hi, -G, -np.inf)
     fall = np.where(u > lo, G, -np.inf)
-    first = np.argpartition(rise, n - ENTERING)[-ENTERING:]
-    second = np.argpartition(fall, n - ENTERING)[-ENTERING:]
-    if box.intercept:  # a riser violates against the best faller, and the other way round
-        first, second = first[rise[first] > -fall[second].max()], second[-fall[second] < rise[first].max()]
-    else:
-        first, second = first[rise[first] > 0], second[fall[second] > 0]
+    # with an intercept a riser violates against the best faller, and the other way round
+    first = _largest(rise, -float(fall.max()) if box.intercept else 0.0)
+    second = _largest(fall, -float(rise.max()) if box.intercept else 0.0)
     chosen = np.zeros(n, dtype=bool)
     chosen[first] = chosen[second] = True
     kept = previous[~chosen[previous]]
@@ -248,6 +245,12 @@ def _working_set(box: BoxQP, point: Iterate, previous: NDArray[np.int64]) -> Any
     kept = np.concatenate([kept[free], kept[~free]])
     chosen[kept[: WORKING_SET - np.count_nonzero(chosen)]] = True
     return np.flatnonzero(chosen)
+
+
+def _largest(values: Array, above: float) -> NDArray[np.intp]:
+    """The places of the ``ENTERING`` largest values above a level."""
+    at = np.flatnonzero(values > above)
+    return at if len(at) <= ENTERING else at[np.argpartition(values[at], len(at) - ENTERING)[-ENTERING:]]
 
 
 def _solve_free_points(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate) -> None:

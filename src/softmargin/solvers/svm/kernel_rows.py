@@ -39,7 +39,7 @@ class GramRows:
         self._store = np.empty((capacity, n), dtype=dtype)
         self._slot = np.full(n, -1, dtype=np.int64)
         self._row = np.full(capacity, -1, dtype=np.int64)
-        self._used = np.full(capacity, -1, dtype=np.int64)
+        self._used = np.arange(-capacity, 0)
         self._clock = 0
 
     @classmethod
@@ -108,9 +108,8 @@ class GramRows:
 
     def _slots(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
         assert self._fetch is not None
-        self._clock += 1
         held = self._slot[at]
-        self._used[held[held >= 0]] = self._clock
+        self._stamp(held[held >= 0])
         missing = at[held < 0]
         if len(missing):
             oldest = np.argpartition(self._used, len(missing) - 1)[: len(missing)]
@@ -118,8 +117,13 @@ class GramRows:
             self._slot[evicted[evicted >= 0]] = -1
             self._store[oldest] = self._fetch(missing)
             self._slot[missing], self._row[oldest] = oldest, missing
-            self._used[oldest] = self._clock
+            self._stamp(oldest)
         return self._slot[at]
+
+    def _stamp(self, slots: NDArray[np.int64]) -> None:
+        """Note their use, each at a time of its own: a partition of equal numbers takes ten times as long."""
+        self._used[slots] = np.arange(self._clock, self._clock + len(slots))
+        self._clock += len(slots)
 
 
 class FeatureRows:
