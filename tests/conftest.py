@@ -1,4 +1,4 @@
-"""What several test files share. Property tests draw the same examples every time, or new ones where ``FRESH`` is set."""
+"""What several test files share. Property tests draw the same examples every time, new ones where ``FRESH`` is set."""
 
 import os
 import signal
