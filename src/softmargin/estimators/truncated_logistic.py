@@ -29,7 +29,7 @@ from softmargin.probability import (
     two_columns,
 )
 from softmargin.problem import Problem
-from softmargin.solvers import Solution
+from softmargin.solvers import Solution, solve_class_weights
 
 __all__ = ["TruncatedLogisticRegression"]
 
@@ -84,8 +84,8 @@ class TruncatedLogisticRegression(ExpansionClassifier):
     scheme : {1, 2, 3, None}, default=3
         How probabilities are completed where the cap has destroyed them. 1: the score's own where it determines one,
         plain logistic regression elsewhere (free). 2: fits of several class weights, the first within reach. 3: the
-        weight at which the sign changes, from 19 weights. 1 and 2 need ``level > 2 log 2``. The further fits, each
-        started from its neighbour, are made when probabilities are first asked for or the model is saved; until then
+        weight at which the sign changes, from 19 weights. 1 and 2 need ``level > 2 log 2``. The further fits
+        are made together, to the same ``tol``, when probabilities are first asked for or the model is saved; until then
         the training rows are kept, not copied, so do not change them in place. None fits the classifier alone, without
         ``predict_proba``. The label is always the sign of the score; a probability on the other side of 1/2 is moved to
         1/2.
@@ -298,8 +298,8 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         return state
 
     def _family(self, problem: Problem) -> list[Solution]:
-        """The fits of all class weights, each from its neighbour, outwards from the one at hand."""
-        found: dict[int, Solution] = {}
+        """The fits of all class weights: together where that can be done, else each from its neighbour, outwards."""
+        found: dict[int, Solution] = {k: one for k, one in enumerate(self._together(problem)) if one is not None}
         order = np.argsort(self.weights_)
         middle = int(np.searchsorted(self.weights_[order], 0.5))
         with warnings.catch_warnings():
@@ -307,9 +307,22 @@ class TruncatedLogisticRegression(ExpansionClassifier):
             for outwards in (order[middle:], order[:middle][::-1]):
                 start = self.solution_
                 for k in outwards:
-                    start = self._weighted(problem, float(self.weights_[k]), start)
-                    found[int(k)] = start
+                    if k not in found:
+                        found[int(k)] = self._weighted(problem, float(self.weights_[k]), start)
+                    start = found[int(k)]
         return [found[k] for k in range(len(self.weights_))]
+
+    def _together(self, problem: Problem) -> list[Solution | None]:
+        """The fits of all class weights but the one at hand, from where a fit with one start begins."""
+        found: list[Solution | None] = [None] * len(self.weights_)
+        others = np.flatnonzero(self.weights_ != 0.5)
+        if self.init != "base" or self.n_init != 1:
+            return found
+        weights = self.weights_[others]
+        made = solve_class_weights(problem, np.array([2 * weights, 2 * (1 - weights)]), self.tol)
+        for k, solution in zip(others, made, strict=True):
+            found[k] = solution
+        return found
 
     def _weighted(self, problem: Problem, weight: float, start: Solution) -> Solution:
         if weight == 0.5:

@@ -11,7 +11,7 @@ from softmargin.solvers.nonconvex.psi import PsiSolution, solve_psi
 from softmargin.solvers.passes import has_smooth_ridge, sample_problem
 from softmargin.solvers.passes.many_costs import solve_costs
 from softmargin.solvers.rules import SeparableWarning
-from softmargin.solvers.solve import solve
+from softmargin.solvers.solve import solve, solve_class_weights
 from softmargin.solvers.svm.bounded import BOUNDED
 from softmargin.solvers.svm.box_qp import BoxQP, BoxSolution, Iterate, solve_box_qp
 from softmargin.solvers.svm.kernel_rows import GramRows
@@ -42,6 +42,7 @@ __all__ = [
     "shifted_cholesky",
     "solve",
     "solve_box_qp",
+    "solve_class_weights",
     "solve_costs",
     "solve_psi",
 ]

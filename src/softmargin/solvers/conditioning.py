@@ -48,6 +48,11 @@ class Shift:
         found = problem.expansion.centered()
         return None if found is None else cls(problem, replace(problem, expansion=found[0]), found[1])
 
+    def weighing(self, positive: float, negative: float) -> Shift:
+        """The same with other weights on the rows of label +1 and -1."""
+        problem, centred = (one.weighing(positive, negative) for one in (self.problem, self.centred))
+        return Shift(problem, centred, self.means)
+
     def forth(self, solution: Solution | None) -> Solution | None:
         """A solution in terms of the centred features."""
         return None if solution is None else self._moved(solution, 1.0)

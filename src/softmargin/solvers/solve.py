@@ -27,8 +27,9 @@ from softmargin.solvers.conditioning import (
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, MULTICLASS_ENGINES
 from softmargin.solvers.finite_kernels import ROUNDED, FiniteKernel
+from softmargin.solvers.nonconvex.class_weights import accepts_class_weights, fit_class_weights
 
-__all__ = ["solve"]
+__all__ = ["solve", "solve_class_weights"]
 
 
 def solve(
@@ -76,6 +77,34 @@ def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, m
     if shift is None:
         return engine.run(problem, start, tol, max_iter, verbose)
     return shift.back(engine.run(shift.centred, shift.forth(start), tol, max_iter, verbose))
+
+
+def solve_class_weights(problem: Problem, factors: Any, tol: float) -> list[Solution | None]:
+    """Solutions under several class weights at once, ``factors`` (2, weights) on the labels -1 and +1.
+
+    None where that is not done, or did not succeed, and :func:`solve` has to be asked for that weight.
+    """
+    factors = np.asarray(factors, dtype=np.float64)
+    if factors.shape[1] == 0 or not accepts_class_weights(problem):
+        return [None] * factors.shape[1]
+    with one_blas_thread(*problem.expansion.shape), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        shift = Shift.of(problem)
+        try:
+            found = fit_class_weights(problem if shift is None else shift.centred, factors, tol)
+        except np.linalg.LinAlgError:
+            return [None] * factors.shape[1]
+        if shift is not None:
+            found = [
+                None if one is None else shift.weighing(*pair).back(one)
+                for one, pair in zip(found, factors.T[:, ::-1], strict=True)
+            ]
+        return [one if one is not None and one.gap <= tol and _is_finite(one) else None for one in found]
+
+
+def _is_finite(solution: Solution) -> bool:
+    return bool(
+        np.all(np.isfinite(solution.coef)) and np.isfinite(solution.intercept) and np.isfinite(solution.objective)
+    )
 
 
 def _judged(solution: Solution, tol: float) -> Solution:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from softmargin.losses import Loss
 from softmargin.problem import Problem
+from softmargin.solution import Solution
 
 __all__ = [
     "ConstantFit",
@@ -26,6 +27,7 @@ __all__ = [
     "certain_margins",
     "check_majorizer",
     "constant_fit",
+    "constant_solution",
     "is_degenerate",
     "is_same_bound",
 ]
@@ -81,6 +83,24 @@ def constant_fit(problem: Problem) -> ConstantFit:
     costs = {score: _constant_cost(problem, score) for score in (-reach, reach)}
     intercept = min(costs, key=lambda score: costs[score])
     return ConstantFit(intercept, costs[intercept])
+
+
+def constant_solution(problem: Problem, history: list[float], n_iter: int) -> Solution:
+    """The constant classifier as what a loss that gives up a class ends at."""
+    constant = constant_fit(problem)
+    coef, dual = np.zeros(problem.expansion.shape[1]), np.zeros(len(problem.y))
+    return Solution(
+        coef,
+        constant.intercept,
+        dual,
+        constant.objective,
+        0.0,
+        n_iter,
+        True,
+        history=[*history, constant.objective],
+        status="degenerate",
+        margins=problem.margins(coef, constant.intercept),
+    )
 
 
 def _constant_cost(problem: Problem, score: float) -> float:

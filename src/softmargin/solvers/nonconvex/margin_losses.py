@@ -33,7 +33,7 @@ from softmargin.solvers.nonconvex.convex_bounds import (
     bound_at,
     certain_margins,
     check_majorizer,
-    constant_fit,
+    constant_solution,
     is_degenerate,
     is_same_bound,
 )
@@ -274,23 +274,10 @@ def _says_nothing(scores: Array) -> bool:
 
 
 def _degenerate(problem: Problem, history: list[float], n_iter: int) -> Solution:
-    constant = constant_fit(problem)
     warnings.warn(
         f"{problem.loss!r} gives up every row of one class: the cheapest fit is the constant classifier of the "
         "majority. Raise the level or scale of the loss (sigma), or raise C.",
         UserWarning,
         stacklevel=2,
     )
-    coef, dual = np.zeros(problem.expansion.shape[1]), np.zeros(len(problem.y))
-    return Solution(
-        coef,
-        constant.intercept,
-        dual,
-        constant.objective,
-        0.0,
-        n_iter,
-        True,
-        history=[*history, constant.objective],
-        status="degenerate",
-        margins=problem.margins(coef, constant.intercept),
-    )
+    return constant_solution(problem, history, n_iter)

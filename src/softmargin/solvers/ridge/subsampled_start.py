@@ -21,12 +21,20 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.problem import DataTerm
+from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
 from softmargin.solvers.ridge.line_search import center
 from softmargin.solvers.ridge.quasi_newton import Secant, Sweep
 
-__all__ = ["balanced_gap", "certified", "quasi_newton_iterations", "stratified_sample", "thin"]
+__all__ = [
+    "balance",
+    "balanced_gap",
+    "certified",
+    "quasi_newton_iterations",
+    "spread_rows",
+    "stratified_sample",
+    "thin",
+]
 
 Array = NDArray[np.floating[Any]]
 T = TypeVar("T")
@@ -79,21 +87,36 @@ def certified(here: Sweep, tol: float) -> Solution | None:
 
 def balanced_gap(here: Sweep) -> tuple[float, Array]:
     """Make the responses sum to zero by moving the margins of a few rows; the duality gap and the responses then."""
-    residual, g, apart, problem = here.residual[:-1], here.g, 0.0, here.problem
-    if problem.fit_intercept:
-        rows = np.linspace(0, len(g) - 1, min(_FEW, len(g))).astype(np.intp)
-        few = problem.take(rows, np.ones(len(rows)))
-        # what the other rows sum to, as a tilt of these: balancing them balances all
-        rest = (float(here.residual[-1]) - float(g[rows].sum())) / len(rows)
-        few = replace(few, tilt=few.y * rest + (0.0 if few.tilt is None else few.tilt))
-        u = here.margins[rows]
-        _, v, term = center(few, u, DataTerm(few, u))
-        change = few.y * term.slope - rest - g[rows]
-        g = g.copy()
-        g[rows] += change
-        residual = residual + few.expansion.transpose(change)
-        apart = max(few.cost(u) - term.cost - float(term.slope @ (u - v)), 0.0)
-    return float(residual @ residual) / (2 * problem.penalty.ridge) + apart, g
+    problem, g = here.problem, here.g
+    if not problem.fit_intercept:
+        residual = here.residual[:-1]
+        return float(residual @ residual) / (2 * problem.penalty.ridge), g
+    rows = spread_rows(len(g))
+    gap, change = balance(problem.take(rows, np.ones(len(rows))), here.margins[rows], here.residual)
+    g = g.copy()
+    g[rows] += change
+    return gap, g
+
+
+def spread_rows(n: int) -> NDArray[np.intp]:
+    """A few rows, spread over all."""
+    return np.linspace(0, n - 1, min(_FEW, n)).astype(np.intp)
+
+
+def balance(few: Problem, u: Array, residual: Array) -> tuple[float, Array]:
+    """The duality gap once the responses of all rows sum to zero, by moving the margins ``u`` of a few of them.
+
+    ``residual`` is that of all rows; what the responses of the few change by is returned as well.
+    """
+    g = few.y * DataTerm(few, u).slope
+    # what the other rows sum to, as a tilt of these: balancing them balances all
+    rest = (float(residual[-1]) - float(g.sum())) / len(g)
+    few = replace(few, tilt=few.y * rest + (0.0 if few.tilt is None else few.tilt))
+    _, v, term = center(few, u, DataTerm(few, u))
+    change = few.y * term.slope - rest - g
+    left = residual[:-1] + few.expansion.transpose(change)
+    apart = max(few.cost(u) - term.cost - float(term.slope @ (u - v)), 0.0)
+    return float(left @ left) / (2 * few.penalty.ridge) + apart, change
 
 
 def stratified_sample(y: Array, share: float) -> tuple[NDArray[np.intp], Array]:

@@ -1,0 +1,252 @@
+"""Many fits on the same rows at once: one problem under several class weights, each with a point of its own.
+
+Directions, scores and gradients of all weights are rows of one matrix, so a product with the data is one of matrices.
+Lines are searched on scores, by slopes, which cost a fifth of what values cost. Steps are quasi-Newton ones: inverse
+Hessians of the majoriser, corrected by what the steps so far have shown (see :class:`.Secant`, whose recursion this is
+for many at once). Curvatures move smoothly with the weight, so where a rough inverse will do it is made at a few
+weights, the *anchors*, and interpolated between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.losses import Loss
+from softmargin.problem import Problem
+from softmargin.solvers.linalg import shifted_cholesky
+
+__all__ = ["Descent", "Done", "Inverses", "SimultaneousFits", "dots"]
+
+Array = NDArray[np.floating[Any]]
+Mask = NDArray[np.bool_]
+Which = NDArray[np.intp]
+# (weights, their residuals, what each step promises to gain) -> those that need no further step
+Done = Callable[[Which, Array, Array], Mask]
+
+# a line search ends where the slope is this fraction of its first value; a smaller one asks for a fifth more looks at
+# the rows and saves no steps (phoneme, magic, spambase, letter, krkopt)
+_FLAT = 0.6
+_FURTHEST, _LOOKS = 16.0, 6
+_LEAST_CURVATURE = 1e-10  # a correction needs this much curvature along its step, as a cosine
+_MEMORY = 8  # corrections kept; the loops over older ones take longer than the steps they save (phoneme)
+_BLOCK = 1 << 14  # scores whose temporaries stay in cache
+_NO_MASS = 1e-8  # curvature of the intercept, beside the weight of the rows, below which it counts as this much
+
+
+def dots(a: Array, b: Array) -> Array:
+    """The inner products of the rows of two matrices."""
+    return np.einsum("ij,ij->i", a, b)
+
+
+class Inverses:
+    """An inverse Hessian for each weight, and the corrections that their steps have taught."""
+
+    def __init__(self, inverse: Array) -> None:
+        self.inverse = inverse
+        self._pairs = list[tuple[Array, Array, Array]]()
+
+    def learn(self, which: Which, s: Array, y: Array) -> None:
+        """Take note of steps ``s`` of some weights and the changes ``y`` of their residuals."""
+        curvature = dots(s, y)
+        bent = curvature > _LEAST_CURVATURE * np.sqrt(dots(s, s) * dots(y, y))
+        rho, pair = np.zeros(len(self.inverse)), np.zeros((2, *self.inverse.shape[:2]))
+        rho[which[bent]] = 1 / curvature[bent]
+        pair[0, which], pair[1, which] = s, y
+        self._pairs = [*self._pairs[1 - _MEMORY :], (pair[0], pair[1], rho)]
+
+    def forget(self, which: Which) -> None:
+        """Back to the Hessians as they were made."""
+        for _, _, rho in self._pairs:
+            rho[which] = 0.0
+
+    def __call__(self, which: Which, residual: Array) -> Array:
+        """The corrected inverses of some weights times their residuals."""
+        rest, lengths = residual, list[Array]()
+        for s, y, rho in reversed(self._pairs):
+            lengths.append(rho[which] * dots(s[which], rest))
+            rest = rest - lengths[-1][:, None] * y[which]
+        out = np.matmul(self.inverse[which], rest[:, :, None])[:, :, 0]
+        for (s, y, rho), length in zip(self._pairs, reversed(lengths), strict=True):
+            out = out + (length - rho[which] * dots(y[which], out))[:, None] * s[which]
+        return out
+
+
+class Descent(NamedTuple):
+    """A loss to be minimised, of the rows kept at the last call of ``keep`` if ``fixed``, and by which Hessians."""
+
+    loss: Loss
+    model: Inverses
+    fixed: bool = False
+
+
+@dataclass
+class _Line:
+    """A search for where the slope along a line is small beside the first."""
+
+    first: float
+    length: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._low, self._high, self._below, self._above = 0.0, np.inf, self.first, 0.0
+
+    def ends(self, slope: float) -> bool:
+        """Whether the slope found at this length will do; if not, the length is another."""
+        t, low, below = self.length, self._low, self._below
+        if slope < _FLAT * self.first and t < _FURTHEST:
+            root = t + (t - low) * slope / (below - slope) if slope > below else np.inf
+            self._low, self._below = t, slope
+            ahead = min(max(root, 2 * t), 4 * t, _FURTHEST)
+        elif slope > -_FLAT * self.first:
+            self._high, self._above, ahead = t, slope, np.inf
+        else:
+            return True
+        if np.isfinite(self._high):
+            part = self._below / (self._below - self._above)
+            ahead = self._low + min(max(part, 0.1), 0.9) * (self._high - self._low)
+        self.length = ahead
+        return False
+
+
+class SimultaneousFits:
+    """Points ``(beta, b)`` of all class weights, with their scores of the rows of one problem.
+
+    ``factors`` (2, weights) multiply the rows of label -1 and +1.
+    """
+
+    def __init__(self, problem: Problem, factors: Array, points: Array) -> None:
+        self.problem, self.factors, self.points = problem, factors, points
+        self.ridge, self.p = problem.penalty.ridge, problem.expansion.shape[1]
+        self.n_steps = np.zeros(len(points), dtype=int)
+        self._X = problem.expansion.rows()
+        upper = problem.y > 0
+        self._pulls = np.where(upper, 0.0, -problem.weights), np.where(upper, problem.weights, 0.0)
+        self.scores = self._scores(points)
+        self.kept = np.ones(self.scores.shape, dtype=bool)
+        n = len(problem.y)
+        self._blocks = [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
+
+    def objectives(self, which: Which) -> Array:
+        """The objectives of some weights where they stand."""
+        y, loss, (lower, upper) = self.problem.y, self.problem.loss, self._pulls
+        beta, total = self.points[which, :-1], np.zeros(len(which))
+        for at, k in enumerate(which):
+            for rows in self._blocks:
+                value = loss.value(y[rows] * self.scores[k, rows])
+                total[at] += self.factors[1, k] * (upper[rows] @ value) - self.factors[0, k] * (lower[rows] @ value)
+        return total + 0.5 * self.ridge * dots(beta, beta)
+
+    def keep(self, which: Which) -> Mask:
+        """Fix the rows that a capped loss retains here; whether they are of both classes, where an intercept asks."""
+        y, both = self.problem.y, np.ones(len(which), dtype=bool)
+        for at, k in enumerate(which):
+            self.kept[k] = self.problem.loss.retained(y * self.scores[k])  # type: ignore[attr-defined]
+            if self.problem.fit_intercept:
+                both[at] = np.any(self.kept[k] & (y > 0)) and np.any(self.kept[k] & (y < 0))
+        return both
+
+    def inverses(self, loss: Loss, which: Which, n_anchors: int, rows: tuple[Problem, Any]) -> Inverses:
+        """Inverse Hessians of a loss, seen in some rows, at so many of the weights and interpolated between."""
+        problem, chosen = rows
+        inverse = np.zeros((len(self.points), self.p + 1, self.p + 1))
+        if len(which) == 0:
+            return Inverses(inverse)
+        anchors = which[np.unique(np.linspace(0, len(which) - 1, n_anchors).round().astype(np.intp))]
+        upper = (problem.y > 0).astype(np.intp)
+        made = list[Array]()
+        for k in anchors:
+            curvature = loss.curvature(problem.y * self.scores[k, chosen])
+            made.append(self._inverse(problem, problem.weights * self.factors[upper, k] * curvature))
+        left = np.clip(np.searchsorted(anchors, which, side="right") - 1, 0, max(len(anchors) - 2, 0))
+        for k, low in zip(which, left, strict=True):
+            high = min(low + 1, len(anchors) - 1)
+            part = (k - anchors[low]) / max(anchors[high] - anchors[low], 1)
+            inverse[k] = made[low] if part == 0 else (1 - part) * made[low] + part * made[high]
+        return Inverses(inverse)
+
+    def _inverse(self, problem: Problem, W: Array) -> Array:
+        p = self.p
+        hessian = np.zeros((p + 1, p + 1))
+        hessian[:p, :p], border = problem.expansion.moments(W)
+        hessian[np.arange(p), np.arange(p)] += self.ridge
+        hessian[p, p] = 1.0
+        if problem.fit_intercept:
+            hessian[p, :p] = hessian[:p, p] = border
+            hessian[p, p] = max(float(W.sum()), _NO_MASS * float(problem.weights.sum()))
+        return shifted_cholesky(hessian).inverse()
+
+    def descend(self, way: Descent, which: Which, done: Done, most: int) -> Array:
+        """Quasi-Newton steps of some weights until they are done, at most so many; the residuals where they end."""
+        residuals = np.zeros_like(self.points)
+        g: Array = np.empty((len(which), len(self.problem.y)))
+        for at, k in enumerate(which):
+            self._respond(way, k, self.scores[k], g[at])
+        residuals[which] = self._residuals(which, g)
+        going = which
+        for number in range(most + 1):
+            step = -way.model(going, residuals[going])
+            slope = dots(step, residuals[going])
+            up = going[slope >= 0]
+            if len(up):
+                way.model.forget(up)
+                step[slope >= 0] = -way.model(up, residuals[up])
+                slope = dots(step, residuals[going])
+            further = ~done(going, residuals[going], -0.5 * slope)
+            going, step, slope = going[further], step[further], slope[further]
+            if len(going) == 0 or number == most:
+                break
+            lengths, g = self._advance(way, going, step, slope)
+            before = residuals[going]
+            residuals[going] = self._residuals(going, g)
+            way.model.learn(going, lengths[:, None] * step, residuals[going] - before)
+            self.n_steps[going] += 1
+        return residuals
+
+    def _advance(self, way: Descent, which: Which, step: Array, first: Array) -> tuple[Array, Array]:
+        """Along directions to where slopes are small; the lengths, and the responses there."""
+        change, lengths = self._scores(step), np.empty(len(which))
+        g, there = np.empty_like(change), np.empty(change.shape[1])
+        for at, k in enumerate(which):
+            beta, direction, line = self.points[k, :-1], step[at, :-1], _Line(float(first[at]))
+            linear, square = self.ridge * float(beta @ direction), self.ridge * float(direction @ direction)
+            for _ in range(_LOOKS):
+                lengths[at] = t = line.length
+                np.multiply(change[at], t, out=there)
+                there += self.scores[k]
+                self._respond(way, k, there, g[at])
+                if line.ends(float(g[at] @ change[at]) + linear + t * square):
+                    break
+            self.scores[k] = there
+        self.points[which] += lengths[:, None] * step
+        return lengths, g
+
+    def _scores(self, points: Array) -> Array:
+        """Scores (weights, rows) at points, or their changes along directions."""
+        beta = points[:, :-1].astype(self._X.dtype, copy=False)
+        scores = (self._X @ beta.T).T if self.problem.expansion.is_sparse else beta @ self._X.T
+        scores = np.ascontiguousarray(scores, dtype=np.float64)
+        scores += points[:, -1:]
+        return scores
+
+    def _respond(self, way: Descent, k: int, scores: Array, out: Array) -> None:
+        """The derivative of the cost under one weight in each score."""
+        y, (lower, upper) = self.problem.y, self._pulls
+        for rows in self._blocks:
+            slope = way.loss.slope(y[rows] * scores[rows])
+            pull = self.factors[0, k] * lower[rows]
+            pull += self.factors[1, k] * upper[rows]
+            if way.fixed:
+                pull *= self.kept[k, rows]
+            np.multiply(slope, pull, out=out[rows])
+
+    def _residuals(self, which: Which, g: Array) -> Array:
+        """The gradients of the objectives in the points, given the responses."""
+        responses = g.astype(self._X.dtype, copy=False)
+        sparse = self.problem.expansion.is_sparse
+        gradient = (self._X.T @ responses.T).T if sparse else responses @ self._X
+        total = g.sum(axis=1) if self.problem.fit_intercept else np.zeros(len(which))
+        return np.column_stack([self.ridge * self.points[which, :-1] + gradient, total])
