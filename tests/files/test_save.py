@@ -32,6 +32,16 @@ def test_every_model_answers_as_before_to_the_last_bit(name, tmp_path):
         np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.parametrize("n", [8, 40])
+@pytest.mark.parametrize("make", [sm.CompositeMarginClassifier, sm.MulticategorySVC, sm.TruncatedSoftmaxClassifier])
+def test_the_order_in_memory_that_a_solver_leaves_is_not_what_answers(make, n, tmp_path):
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    for classes in (2, 3):
+        model = make(fit_intercept=False).fit(X, np.arange(n) % classes)
+        sm.save(model, tmp_path / "model")
+        np.testing.assert_array_equal(sm.load(tmp_path / "model").decision_function(X), model.decision_function(X))
+
+
 def test_a_loaded_model_can_be_fitted_again(tmp_path):
     sm.save(models.make("calibrated"), tmp_path / "model")
     again = sm.load(tmp_path / "model").fit(models.X, models.NAMES)

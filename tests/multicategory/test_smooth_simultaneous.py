@@ -231,3 +231,13 @@ def test_the_loss_of_a_sure_row_keeps_its_digits():
     np.testing.assert_allclose(Softmax().value(scores, np.zeros(4, dtype=int)), np.log1p(np.exp(-away)), rtol=1e-12)
     wrong = Softmax().value(scores, np.ones(4, dtype=int))
     np.testing.assert_allclose(wrong, away + np.log1p(np.exp(-away)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [CompositeMarginClassifier, TruncatedSoftmaxClassifier])
+def test_row_order_is_nothing_where_the_objective_of_separated_rows_is_tiny_itself(make):
+    rng = np.random.default_rng(0)
+    rows, codes = np.column_stack([rng.normal(size=(27, 6)), np.full(27, 1000.0)]), np.arange(27) % 2
+    model = make(kernel="poly", gamma=10.0, C=0.5, penalize_intercept=True, tol=1e-9)
+    first = model.fit(rows, codes).decision_function(rows)
+    second = model.fit(rows[::-1], codes[::-1]).decision_function(rows)
+    np.testing.assert_allclose(second, first, atol=1e-3 * np.abs(first).max())

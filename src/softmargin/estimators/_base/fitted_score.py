@@ -47,7 +47,8 @@ class FittedScore:
                 f"the coefficients reach {largest:.3g}, which {dtype} does not hold: give X in float64, or lower C or "
                 "the weights."
             )
-        coef, intercept = np.asarray(coef, dtype=np.float64), np.asarray(intercept, dtype=np.float64)
+        # in the order that files give back, whatever a solver left: products of another order round otherwise
+        coef, intercept = np.array(coef, dtype=np.float64, order="C"), np.array(intercept, dtype=np.float64)
         score, chosen = data.shared.scorer(coef), data.shared.support(coef)
         if dtype != np.float64:
             score, intercept = in_their_precision(data.typical()[0], score, intercept)

@@ -46,8 +46,9 @@ _MAX_CG = 200
 _COLUMNS_PER_CLASS = 20
 _TINY = 1e-300
 # A fit whose products with the rows take so few multiplications (a tenth of a millisecond) is carried on to so small a
-# gradient: repeated rows and weighted rows then give the same scores.
-_FREE_WORK, _EXACT = 1e5, 1e-10
+# gradient, and until steps lower the objective by so small a share of it (that of rows all but separated is tiny
+# itself): repeated rows and weighted rows then give the same scores.
+_FREE_WORK, _EXACT, _STILL = 1e5, 1e-10, 1e-9
 _ROUNDING, _IDLE = 1e-11, 5  # steps in a row that lower neither the objective beyond rounding nor the gradient
 
 
@@ -246,20 +247,26 @@ def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float,
     scale = gradient_unit(float(np.abs(point.gradient).max()), space.terms(point.parts.slope))
     if start is not None:
         point = _Point.at(space, problem, space.place(start, design))
-    goal = tol if n * space.height * problem.n_classes > _FREE_WORK else min(tol, _EXACT)
+    free = n * space.height * problem.n_classes <= _FREE_WORK
+    goal = min(tol, _EXACT) if free else tol
     history, n_iter = [point.value], 0
-    least, lowest, idle = np.inf, np.inf, 0
+    least, lowest, idle, fresh, looks = np.inf, np.inf, 0, True, 0
     while True:
         size = float(np.abs(point.gradient).max()) / scale
         progress = size < 0.5 * least or point.value < lowest - _ROUNDING * abs(point.value)
         idle = 0 if progress else idle + 1
         least, lowest = min(least, size), min(lowest, point.value)
-        if size <= goal or n_iter >= max_iter or idle > _IDLE:
-            break
-        following = point.step(min(0.1, np.sqrt(size)))
-        if following is None:  # rounding hides any further decrease
-            break
-        point = following
+        falls = free and n_iter > 0 and history[-2] - point.value > _STILL * abs(point.value)
+        ends = (size <= goal and not falls) or n_iter >= max_iter or idle > _IDLE
+        following = None if ends else point.step(min(0.1, np.sqrt(size)))
+        if following is None:  # or rounding hides any further decrease
+            if fresh or looks > _IDLE:
+                break
+            point, fresh, looks = _Point.at(space, problem, point.v), True, looks + 1
+            history[-1], least, lowest, idle = point.value, np.inf, np.inf, 0
+            continue
+        # scores that many steps have added up hold the rounding of the largest: measured anew at the end, or where free
+        point, fresh = _Point.at(space, problem, following.v) if free else following, free
         history.append(point.value)
         n_iter += 1
     dual = point.v[1:] if gram else None
