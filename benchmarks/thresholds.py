@@ -1,8 +1,9 @@
 """Where one algorithm takes over from another: both ways are timed on either side of every threshold.
 
 A threshold is a constant of the library that chooses between two ways of computing the same thing. Each is set, for the
-length of a fit, to values that force one way and the other; the table shows processor seconds (best of two) and
-whether the choice made by its value is the faster one. "Close" means within a quarter: there the choice hardly matters.
+length of a fit, to values that force one way and the other; the table shows processor seconds (the best of some runs,
+two at least) and whether the choice made by its value is the faster one. "Close" means within a quarter: there the
+choice hardly matters.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from softmargin import MarginClassifier, MulticategorySVC, RobustSVC, RuleBoostC
 
 _CLOSE = 1.25
 LONGEST = 10.0  # processor seconds after which a fit is given up
+LEAST_RUNS, MOST_RUNS, ENOUGH = 2, 15, 0.5  # runs of either way, and seconds after which no more are asked for
 Fit = Callable[[], Any]
 
 
@@ -61,6 +63,14 @@ def _cloud(n: int, p: int, k: int = 2) -> tuple[np.ndarray, np.ndarray]:
     return X, scores.argmax(axis=1)
 
 
+def _factors(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns that share a twentieth of their number of factors, as the columns of wide tables do."""
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(n, p // 20))
+    X = factors @ rng.normal(size=(p // 20, p)) + 0.3 * rng.normal(size=(n, p))
+    return X / X.std(axis=0), (factors[:, 0] + rng.logistic(size=n) > 0).astype(int)
+
+
 def _fits(model: Callable[[], Any], data: Callable[[int], tuple[np.ndarray, np.ndarray]]) -> Callable[[int], Fit]:
     def prepared(size: int) -> Fit:
         X, y = data(size)
@@ -81,18 +91,26 @@ THRESHOLDS = (
     Threshold(
         "softmargin.solvers.thresholds",
         "_DENSE_LIMIT",
-        ("factor", np.inf),
-        ("conjugate gradients", 0),
-        _fits(lambda: MarginClassifier(C=0.1), lambda p: _cloud(2 * p, p)),
-        (750, 1500, 3000),
+        ("factors where products are many", np.inf),
+        ("products alone", 0),
+        _fits(lambda: MarginClassifier(C=100.0), lambda p: _factors(2 * p, p)),
+        (750, 1500, 3001),
+    ),
+    Threshold(
+        "softmargin.solvers.ridge.conjugate_gradient",
+        "MANY_COLUMNS",
+        ("factors", np.inf),
+        ("products first", 0),
+        _fits(MarginClassifier, lambda p: _factors(2 * p, p)),
+        (100, 201, 1000),
     ),
     Threshold(
         "softmargin.solvers.ridge.newton_systems",
         "MANY_ROWS",
         ("Newton from zero", np.inf),
-        ("start from a sample", 0),
+        ("start from a sample", 4000),  # the sample itself has fewer
         _fits(MarginClassifier, lambda n: _cloud(n, 20)),
-        (10_000, 20_000, 80_000),
+        (4000, 8001, 80_000),
     ),
     Threshold(
         "softmargin.solvers.ridge.newton_systems",
@@ -136,8 +154,8 @@ THRESHOLDS = (
         "_GRAM_COLUMNS",
         ("Gram matrix", np.inf),
         ("residuals", 0),
-        _fits(lambda: MarginClassifier(l1_ratio=0.5, C=1.0), lambda p: _cloud(p // 2, p)),
-        (1000, 2000, 4000),
+        _fits(lambda: MarginClassifier(l1_ratio=1.0, C=10.0), lambda p: _factors(p // 2, p)),
+        (500, 1000, 2000),
     ),
     Threshold(
         "softmargin.solvers.svm.linear",
@@ -145,15 +163,15 @@ THRESHOLDS = (
         ("Gram matrix", np.inf),
         ("rows of features", 0),
         _fits(lambda: MarginClassifier(loss="hinge"), lambda n: _cloud(n, 2500)),
-        (1500, 3000, 6000),
+        (1000, 2000, 4000),
     ),
     Threshold(
         "softmargin.solvers.svm.linear",
         "COLUMNS",
         ("interior point", np.inf),
         ("working sets", 0),
-        _fits(lambda: MarginClassifier(loss="hinge"), lambda p: _cloud(2 * p + 1000, p)),
-        (500, 1000, 2000),
+        _fits(lambda: MarginClassifier(loss="hinge"), lambda p: _factors(4 * p, p)),
+        (500, 1000, 1500),
     ),
     Threshold(
         "softmargin.solvers.multiclass.block_ascent",
@@ -178,36 +196,43 @@ THRESHOLDS = (
         ("one thread", np.inf),
         ("two threads", 0),
         _fits(lambda: RuleBoostClassifier(n_rules=20, n_jobs=2, early_stopping=False), lambda n: _cloud(n, 10)),
-        (5_000, 20_000, 80_000),
+        (5_000, 20_001, 80_000),
         lambda n: 10 * n,
     ),
 )
 
 
-def _seconds(one: Threshold, fit: Fit, value: float, runs: int) -> float:
-    """The best elapsed time where threads are the question, of processor time otherwise; infinite if it takes long."""
+def _seconds(one: Threshold, fit: Fit, value: float) -> float:
+    """Elapsed time of a fit where threads are the question, of the processor otherwise; infinite if it takes long."""
     clock = time.perf_counter if "thread" in one.above[0] else time.process_time
-    best = np.inf
     with _forced(one, value), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in range(runs):
-            start = clock()
-            try:
-                limited(fit, LONGEST)()
-            except Absent:
-                break
-            best = min(best, clock() - start)
-            if best > LONGEST / 5:
-                break
-    return float(best)
+        start = clock()
+        try:
+            limited(fit, LONGEST)()
+        except Absent:
+            return np.inf
+        return clock() - start
 
 
-def measure(one: Threshold, sizes: tuple[int, ...], runs: int = 2) -> list[list[Any]]:
+def _both(one: Threshold, fit: Fit, quick: bool) -> list[float]:
+    """The best times of both ways, which take turns until they have had their share of runs and seconds."""
+    best, spent, runs = [np.inf, np.inf], 0.0, 0
+    while runs < (1 if quick else LEAST_RUNS) or (runs < MOST_RUNS and spent < ENOUGH and not quick):
+        for way, (_, value) in enumerate((one.below, one.above)):
+            seconds = _seconds(one, fit, value)
+            best[way], spent = min(best[way], seconds), spent + min(seconds, LONGEST)
+        runs += 1
+        if spent > LONGEST / 2:
+            break
+    return best
+
+
+def measure(one: Threshold, sizes: tuple[int, ...], quick: bool = False) -> list[list[Any]]:
     """A row of the table for each size."""
     rows = []
     for size in sizes:
-        fit = one.fit(size)
-        times = [_seconds(one, fit, value, runs) for _, value in (one.below, one.above)]
+        times = _both(one, one.fit(size), quick)
         chosen = int(one.size(size) > one.value)
         ratio = times[chosen] / max(times[1 - chosen], 1e-9)
         verdict = "faster" if ratio <= 1 else "close" if ratio <= _CLOSE else f"slower by {ratio:.2g}"
@@ -224,5 +249,5 @@ def both_ways(quick: bool) -> str:
     for one in THRESHOLDS:
         head = f"`{one.module.removeprefix('softmargin.')}`: {one.below[0]} up to it, {one.above[0]} beyond"
         rows.append([head, "", "", "", "", ""])
-        rows += measure(one, (one.sizes[0] // 4,) if quick else one.sizes, 1 if quick else 2)
+        rows += measure(one, (one.sizes[0] // 4,) if quick else one.sizes, quick)
     return markdown_table(["threshold", "size", "below", "beyond", "chosen", "which is"], rows)

@@ -13,6 +13,7 @@ from softmargin.expansions import DenseFeatures, Kernel, KernelColumns, SparseFe
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
+from softmargin.solvers.ridge import conjugate_gradient
 from softmargin.solvers.ridge import newton as newton
 
 SMOOTH = {
@@ -200,3 +201,23 @@ def test_a_factor_in_single_precision_loses_no_digits_of_the_solution(name, C, m
     assert fast.gap <= 1e-10
     assert fast.objective == pytest.approx(exact.objective, rel=1e-9)
     np.testing.assert_allclose(expansion.apply(fast.coef), expansion.apply(exact.coef), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge", "huberized_hinge", "coherence"])
+@pytest.mark.parametrize("spread", [0.0, 4.0], ids=["columns alike in size", "columns of all sizes"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_steps_that_are_tried_without_a_hessian_end_where_those_with_one_do(monkeypatch, name, spread, fit_intercept):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 40)) * 10.0 ** rng.uniform(-spread, 0, size=40)
+    X[:, 20:] += X[:, :20]
+    y = np.where(X[:, 0] + 0.1 * rng.normal(size=90) > 0, 1.0, -1.0)
+    problem = ridge_problem(SMOOTH[name], DenseFeatures(X), y, 1 + rng.random(90), fit_intercept=fit_intercept)
+    whole = solve(problem, tol=1e-10)
+    tried = []
+    kept = conjugate_gradient.TrialSystem.factor
+    monkeypatch.setattr(conjugate_gradient, "MANY_COLUMNS", 1)
+    monkeypatch.setattr(conjugate_gradient.TrialSystem, "factor", lambda *a: tried.append(1) or kept(*a))
+    found = solve(problem, tol=1e-10)
+    assert tried
+    assert found.gap <= 1e-10
+    assert found.objective == pytest.approx(whole.objective, rel=1e-9)

@@ -49,6 +49,7 @@ OnRound = Callable[[Array, Array], None]
 INITS = ("base", "zero", "anneal")
 
 _NEAR = 0.05  # a round that moves scores by less than this hands over to Newton steps on the loss itself
+_LONGEST_WAIT = 8  # rounds between looks for such a step in vain, which cost three rounds (1000 rows of adult, rbf)
 _EXACT, _HASTY = 1e-2, 0.1  # a bound is minimised to this fraction of what the last round gained; of many rows
 _FIRST = 1e-4  # what the first round is expected to gain, in units of the objective
 _ROUGH = 1e-2  # gap to which many rows' convex relative is fitted: it is where Newton steps begin, no more
@@ -215,6 +216,7 @@ class _Rounds:
         self.eager = eager
         self.steps_left = _INNER * fit.max_iter
         self.short, self.lack = 0, np.inf
+        self.rest, self.wait = 0, 1  # rounds without a look at Newton's step, and how many after the next vain one
 
     def objective(self) -> float:
         return self.value
@@ -224,7 +226,7 @@ class _Rounds:
 
     def next_round(self) -> bool | None:
         inner, tol, before = self.inner, self.fit.tol, self.inner.margins
-        if not (self.near and inner.newton_step(self.problem, self.value)):
+        if not self._newton_step():
             last, self.bound = self.bound, bound_at(self.problem, inner.margins)
             if is_degenerate(self.bound) or self.steps_left <= 0:
                 return None
@@ -246,6 +248,18 @@ class _Rounds:
             self.fit.on_round(inner.margins, inner.coef)
         self.near = self.eager or (self.problem.loss.smooth and moved <= _NEAR)
         return moved <= tol or (self.many and self.drop <= tol * abs(value))
+
+    def _newton_step(self) -> bool:
+        """Newton's step, where it is near and one has not just been looked for in vain."""
+        if not self.near or self.rest > 0:
+            self.rest -= 1
+            return False
+        if self.inner.newton_step(self.problem, self.value):
+            self.wait = 1
+            return True
+        if not self.eager:
+            self.rest, self.wait = self.wait, min(2 * self.wait, _LONGEST_WAIT)
+        return False
 
     def _ends_short(self, found: Solution) -> bool:
         """Whether one bound after the other was not minimised to the tolerance, so that none will certify the fit."""

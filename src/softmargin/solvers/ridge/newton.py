@@ -30,7 +30,7 @@ from softmargin._progress import is_heard, report
 from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem
+from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem, TrialSystem
 from softmargin.solvers.ridge.line_search import Ray, center, descend
 from softmargin.solvers.ridge.newton_systems import Factor, FeatureSystem, KernelSystem, NewtonSystem, Step
 from softmargin.solvers.ridge.quasi_newton import Secant, Sweep
@@ -56,6 +56,8 @@ def _accepts(problem: Problem) -> bool:
 
 def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
     system = newton_system(problem)
+    if type(system) is FeatureSystem and TrialSystem.suits(problem):
+        system = TrialSystem(problem.expansion, system.ridge, system.fit_intercept)
     solution = newton(problem, system, start, tol, max_iter, verbose)
     if isinstance(system, KernelSystem) and not problem.expansion.is_kernel:
         solution.coef = problem.expansion.transpose(solution.coef)
