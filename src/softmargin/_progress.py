@@ -5,6 +5,8 @@ in its own log. Where nothing is configured, somebody who asked for ``verbose=1`
 goes to standard error. A listener, such as scikit-learn's callbacks, is told the name of every step of the fits within
 ``listening``, whatever ``verbose`` is.
 
+Loops that are not handed ``verbose`` are as loud as the fit they run in (``speaking``).
+
 ``verbose`` means the same everywhere: 0 is silent, 1 reports the steps of a fit, 2 those of its inner fits too.
 """
 
@@ -16,9 +18,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["is_heard", "listening", "report"]
+__all__ = ["is_heard", "listening", "report", "speaking"]
 
 LOGGER = logging.getLogger("softmargin")
+_VERBOSE: ContextVar[int] = ContextVar("verbose", default=0)
 _LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
 
 
@@ -39,17 +42,30 @@ def listening(listener: Callable[[str], None]) -> Iterator[None]:
         _LISTENER.reset(before)
 
 
-def is_heard(verbose: int) -> bool:
+@contextmanager
+def speaking(verbose: int) -> Iterator[None]:
+    """As loud as ``verbose`` meanwhile, in this thread, whatever a fit around it said."""
+    if _VERBOSE.get() == verbose:
+        yield
+        return
+    before = _VERBOSE.set(verbose)
+    try:
+        yield
+    finally:
+        _VERBOSE.reset(before)
+
+
+def is_heard(verbose: int = 0) -> bool:
     """Whether anybody wants to know of a step; ask before composing a report in a hot loop."""
-    return bool(verbose) or _LISTENER.get() is not None
+    return bool(verbose) or bool(_VERBOSE.get()) or _LISTENER.get() is not None
 
 
-def report(step: str, message: str, verbose: int) -> None:
+def report(step: str, message: str, verbose: int = 0) -> None:
     """One step of a fit: its name to a listener, the whole line to the log where ``verbose`` asks for it."""
     listener = _LISTENER.get()
     if listener is not None:
         listener(step)
-    if not verbose:
+    if not verbose and not _VERBOSE.get():
         return
     if not LOGGER.hasHandlers():
         LOGGER.addHandler(_StandardError())

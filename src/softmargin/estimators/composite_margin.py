@@ -74,6 +74,7 @@ class CompositeMarginClassifier(SmoothSimultaneousClassifier):
         tol: float = 1e-6,
         max_iter: int = 200,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.loss = loss
         self.mix = mix
@@ -90,6 +91,7 @@ class CompositeMarginClassifier(SmoothSimultaneousClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.verbose = verbose
 
     def _margin_loss(self) -> Loss:
         return losses.get(self.loss) if isinstance(self.loss, str) else self.loss

@@ -98,6 +98,7 @@ class MulticategorySVC(SimultaneousClassifier):
         tol: float = 1e-3,
         max_iter: int = 1000,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         self.method = method
         self.mix = mix
@@ -113,6 +114,7 @@ class MulticategorySVC(SimultaneousClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.verbose = verbose
 
     def fisher_consistent_region(self, P: Any) -> np.ndarray:
         """Whether, at class probabilities ``P`` (n, k), the population scores single out the most probable class."""

@@ -206,6 +206,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         tol: float = 1e-10,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.loss = loss
         self.learner = learner
@@ -236,6 +237,7 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @classmethod
     def paper_settings(cls, **changes: Any) -> RuleBoostClassifier:

@@ -91,6 +91,7 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         tol: float = 1e-10,
         max_iter: int = 200,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.level = level
         self.C = C
@@ -110,6 +111,7 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.verbose = verbose
 
     def _check_combination(self) -> None:
         self._check_selection()

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from softmargin._progress import listening
+import numpy as np
+
+from softmargin._progress import listening, speaking
 
 if TYPE_CHECKING:
 
@@ -40,7 +42,8 @@ __all__ = ["CallbackSupportMixin", "fit_task", "with_callbacks"]
 def fit_task(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[None]:
     """Tell the callbacks of an estimator, if it has any, of a fit and its steps."""
     if not (hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")):
-        yield
+        with speaking(_loudness(estimator)):
+            yield
         return
     context = estimator._init_callback_context(max_subtasks=None)
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -51,11 +54,16 @@ def fit_task(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[Non
         task.call_on_fit_task_begin(estimator=estimator)
         task.call_on_fit_task_end(estimator=estimator)
 
-    with listening(tell):
+    with listening(tell), speaking(_loudness(estimator)):
         yield
     context.call_on_fit_task_end(
         estimator=estimator, X=X, y=y, metadata=metadata, reconstruction_attributes=lambda: _fitted(estimator)
     )
+
+
+def _loudness(estimator: Any) -> int:
+    verbose = getattr(estimator, "verbose", 0)
+    return int(verbose) if isinstance(verbose, int | np.integer) else 0  # others are refused by name in the fit
 
 
 def _fitted(estimator: Any) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from softmargin._compiled import multicategory as kernel  # type: ignore[attr-defined]
+from softmargin._progress import is_heard, report
 from softmargin.losses.multiclass import MulticategoryHinge
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
@@ -280,6 +281,8 @@ def solve_hinge(
         primal, gap = ascent.measure()
         relative = ascent.relative(primal, gap)
         history.append(primal)
+        if is_heard():
+            report("block ascent", f"objective {primal:.12g}, duality gap {relative:.3g}, {used:.0f} passes")
         if relative <= tol and move <= _SMALLEST_MOVE and ascent.free:
             _choose_intercept(ascent)
             primal, gap = ascent.measure()
@@ -298,8 +301,7 @@ def solve_hinge(
         if ascent.free:
             ascent.take_proximal_step()
         move = max(0.3 * move, _SMALLEST_MOVE)
-    coef, b = ascent.design.original(ascent.theta, ascent.intercept)
-    found = _solution(ascent, (coef, b), primal, relative)
+    found = _solution(ascent, ascent.design.original(ascent.theta, ascent.intercept), primal, relative)
     return replace(found, n_iter=math.ceil(used), converged=relative <= tol, history=history)
 
 
@@ -375,12 +377,10 @@ def _better_primal(ascent: _Ascent, Z: Array, theta: Array, basis: Array | None)
     point = ascent.design.original(ascent.theta, ascent.intercept)
     F = Z @ theta[1:] + theta[0]
     if ascent.loss.method != "bounded" or F.min() >= -1 - 1e-9:
-        square = float(np.sum(theta[1:] ** 2))
-        square += 0.0 if ascent.free else float(theta[0] @ theta[0])
+        square = float(np.sum(theta[1:] ** 2)) + (0.0 if ascent.free else float(theta[0] @ theta[0]))
         direct = 0.5 * square + float(ascent.cost @ ascent.loss.value(F, ascent.codes))
         if direct < primal:
-            gap += direct - primal
-            primal = direct
+            primal, gap = direct, gap + direct - primal
             point = ascent.design.original(theta[1:] if basis is None else basis @ theta[1:], theta[0])
     return _solution(ascent, point, primal, ascent.relative(primal, gap))
 

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from softmargin._progress import is_heard, report
 from softmargin.losses.multiclass import MulticategoryHinge
 
 __all__ = ["HingeProgram", "InteriorPoint", "follow_central_path", "step_work"]
@@ -189,6 +190,8 @@ def follow_central_path(Z: Array, program: HingeProgram, intercept: str, max_ite
         error = mu + float(np.abs(uneven).max(initial=0.0))
         if error < least:
             least, best = error, state
+        if is_heard():
+            report("interior point", f"complementarity {mu:.3g}, residual {error - mu:.3g}")
         if not error <= 1e3 * least or mu <= _SMALLEST_MU:
             break
         try:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from softmargin._compiled import envelope as kernel  # type: ignore[attr-defined]
+from softmargin._progress import is_heard, report
 from softmargin.solvers.linalg import add_to_diagonal
 
 __all__ = ["Multipliers", "RoundedMachine", "method_of_multipliers"]
@@ -298,6 +299,8 @@ def method_of_multipliers(
         if following is None:  # rounding errors hide any further decrease
             break
         point, stage, used = following, stage + 1, used + 1
+        if is_heard():
+            report("method of multipliers", f"objective {primal:.12g}, duality gap {gap:.3g}")
     return Multipliers(rounding.b, point.theta, rounding.width, used, float(gap))
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softmargin._progress import is_heard, report
 from softmargin.expansions import is_nonzero
 from softmargin.losses.multiclass import Evaluation, SmoothMulticlassLoss
 from softmargin.problem import MulticlassProblem
@@ -269,6 +270,8 @@ def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float,
         point, fresh = _Point.at(space, problem, following.v) if free else following, free
         history.append(point.value)
         n_iter += 1
+        if is_heard():
+            report("newton step", f"objective {point.value:.12g}, gradient before {size:.3g}")
     dual = point.v[1:] if gram else None
     coef, b = design.original(*space.parts(point.v))
     return Solution(coef, b, dual, point.value, size, n_iter, size <= tol, certificate="gradient", history=history)

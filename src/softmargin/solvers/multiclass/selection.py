@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
+from softmargin._progress import is_heard, report
 from softmargin.penalties import ClassPenalty
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
@@ -232,6 +233,8 @@ def _solve_convex(fit: _Fit, coef: Array, b: Array, tol: float, max_iter: int) -
             coef[used], b = newton_on_support(fit, coef[used], b, used, 0.1 * tol * fit.scale)
         each, edge = fit.residuals(coef, b)
         residual = max(float(each.max(initial=0.0)), edge) / fit.scale
+        if is_heard():
+            report("proximal steps", f"residual {residual:.3g}, {len(members)} features, {done} steps")
         wanting = np.setdiff1d(np.flatnonzero(each > tol * fit.scale), members)
         idle = 0 if len(wanting) or (small and aim > tol) else idle + 1
         stuck = idle > (_IDLE if steps else 0)

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from softmargin._progress import is_heard, report
 from softmargin.losses.multiclass import Capped
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
@@ -64,6 +65,8 @@ class _Rounds:
         capped = np.where(self.protected[codes], losses, np.minimum(losses, self.loss.level))
         self.value = penalty + float(cost @ capped)
         self.repeats, self.kept = np.array_equal(inside, self.kept), inside
+        if is_heard():
+            report("drop and refit", f"objective {self.value:.12g}, {np.count_nonzero(inside)} rows kept")
         self.reset = not np.array_equal(before, self.protected)
         return None if self.reset else self.repeats
 

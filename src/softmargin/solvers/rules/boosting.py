@@ -141,8 +141,8 @@ def boost_state(state: ModelState, losses: Sequence[Loss], plan: Plan, watch: Wa
             model.stopped = "no rule has an edge" if proposal is None else "min_edge"
             break
         _round(model, state, proposal, scores, plan)
-        if is_heard(0):
-            report("round", f"risk {model.risks[-1]:.6g}", 0)
+        if is_heard():
+            report("round", f"{len(model.risks) - 1}, risk {model.risks[-1]:.6g}")
         if watch is not None and watch.ends(model):
             model.stopped = "early_stopping"
             break

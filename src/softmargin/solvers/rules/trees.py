@@ -119,8 +119,8 @@ def boost_trees(
         model.edges.append(max(step.edge for step in steps))
         model.risks.append(_total(risks, points))
         model.gap = max(model.gap, *(step.residual for step in steps))
-        if is_heard(0):
-            report("round", f"risk {model.risks[-1]:.6g}", 0)
+        if is_heard():
+            report("round", f"{len(model.risks) - 1}, risk {model.risks[-1]:.6g}")
         if watch(model):
             model.stopped = "early_stopping"
             break
