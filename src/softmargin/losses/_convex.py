@@ -46,7 +46,8 @@ class Logistic(Loss):
         return logistic_slope(u)
 
     def _curvature(self, u: Array) -> Array:
-        return expit(u) * expit(-u)
+        slope = logistic_slope(np.abs(u))  # even in u; on this side the slope keeps its digits
+        return -slope * (1 + slope)
 
     def _log_odds(self, f: Array) -> Array:
         return f

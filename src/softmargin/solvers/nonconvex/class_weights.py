@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin.losses import Loss
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.nonconvex.convex_bounds import constant_solution
@@ -95,15 +96,13 @@ class _Family:
         points: Array | None = None
         for part in [*parts, self.problem]:
             fits = SimultaneousFits(part, self.factors, self._starts(part) if points is None else points)
-            rows = self._enough(part)
-            if points is None:
-                way = Descent(self.base, fits.inverses(self.base, self.every, _ANCHORS, rows))
-                self._approach(fits, way, self.every, _BASE)
-            way = Descent(part.loss, fits.inverses(part.loss, self.every, _ANCHORS, rows))
+            if points is None:  # a sample's objective is that of all rows, nearly: as a unit of gains it serves for all
+                self.scale = np.abs(fits.objectives(self.every))
+                self._approach(fits, self.base, _BASE)
             if part is not self.problem:
-                self._approach(fits, way, self.every, _ROUGH)
+                self._approach(fits, part.loss, _ROUGH)
             points = fits.points
-        self._finish(fits, way.model)
+        self._finish(fits)
         return self.found
 
     def _part(self, share: float) -> Problem:
@@ -126,24 +125,24 @@ class _Family:
             points[:, -1] += np.log(self.factors[1] / self.factors[0])
         return points
 
-    def _approach(self, fits: SimultaneousFits, way: Descent, which: Which, tol: float) -> None:
+    def _approach(self, fits: SimultaneousFits, loss: Loss, tol: float) -> None:
         """Down to where a step promises a gain of less than a fraction of the objective."""
-        scale = np.abs(fits.objectives(self.every))
-        fits.descend(way, which, _promising(tol * scale), _SAMPLE_STEPS)
+        model = fits.inverses(loss, self.every, _ANCHORS, self._enough(fits.problem))
+        fits.descend(Descent(loss, model), self.every, _promising(tol * self.scale), _SAMPLE_STEPS)
 
-    def _finish(self, fits: SimultaneousFits, model: Inverses) -> None:
+    def _finish(self, fits: SimultaneousFits) -> None:
         """Rounds of a few steps and a bound each, until the bound of every weight certifies it."""
-        which, rows = self.every, self._enough(self.problem)
-        scale = np.abs(fits.objectives(self.every))
+        loss, rows = self.problem.loss, self._enough(self.problem)
+        which = self._with_both_classes(fits, self.every)
+        model = fits.inverses(loss, which, _ANCHORS, rows)
         for number in range(_ROUNDS):
-            most = _FIRST_STEPS if number == 0 else _NEXT_STEPS
-            fits.descend(Descent(self.problem.loss, model), which, _promising(self.tol * _NEARER**number * scale), most)
-            which = self._with_both_classes(fits, which)
             if len(which) == 0:
                 break
-            scale[which] = np.abs(fits.objectives(which))
-            model = fits.inverses(self.problem.loss, which, len(which), rows)
-            which = self._bounded(fits, model, which, scale)
+            most = _FIRST_STEPS if number == 0 else _NEXT_STEPS
+            fits.descend(Descent(loss, model), which, _promising(self.tol * _NEARER**number * self.scale), most)
+            which = self._with_both_classes(fits, which)
+            model = fits.inverses(loss, which, len(which), rows)
+            which = self._bounded(fits, model, which)
             model = Inverses(model.inverse)
 
     def _with_both_classes(self, fits: SimultaneousFits, which: Which) -> Which:
@@ -154,7 +153,7 @@ class _Family:
             self.found[k] = constant_solution(self.problem.weighing(upper, lower), [], int(fits.n_steps[k]))
         return which[both]
 
-    def _bounded(self, fits: SimultaneousFits, model: Inverses, which: Which, scale: Array) -> Which:
+    def _bounded(self, fits: SimultaneousFits, model: Inverses, which: Which) -> Which:
         """Minimise the convex losses of the rows fixed; the weights that this does not certify."""
         mass = np.ones(len(self.every))
         mass[which] = _LEAST_MASS * fits.kept[which].sum(axis=1)
@@ -165,15 +164,16 @@ class _Family:
             new = untouched[k]
             pull[k[new]], untouched[k] = residual[new], False
             gap = dots(residual[:, :-1], residual[:, :-1]) / (2 * fits.ridge) + residual[:, -1] ** 2 / (2 * mass[k])
-            return gap <= _SPARE * self.tol * scale[k]
+            return gap <= _SPARE * self.tol * self.scale[k]
 
         residuals = fits.descend(Descent(self.base, model, fixed=True), which, is_small, _BOUND_STEPS)
         # the bound is convex: its fall from the origin is at most what the slope there promises
         falls = np.maximum(-dots(pull, fits.points - origin), 0.0)
-        hopeful = which[falls[which] <= self.tol * scale[which]]
+        hopeful = which[falls[which] <= self.tol * self.scale[which]]
         judge = _Judge(fits)
         for k, objective in zip(hopeful, fits.objectives(hopeful), strict=True):
             coef, intercept = fits.points[k, :-1].copy(), float(fits.points[k, -1])
+            self.scale[k] = abs(float(objective))
             unit = max(abs(float(objective)), 0.5 * fits.ridge * float(coef @ coef))
             gap = (judge.gap(int(k), residuals[k]) + float(falls[k])) / unit
             if gap <= self.tol:
