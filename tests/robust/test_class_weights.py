@@ -32,6 +32,11 @@ def _sparse(X):
     return SparseFeatures(sparse.csr_matrix(X))
 
 
+def _sparse_few(X):
+    """Wide and nearly empty, as texts are."""
+    return SparseFeatures(sparse.csr_matrix(np.where(np.abs(X) > 2.0, X, 0.0)))
+
+
 @pytest.mark.parametrize(
     "problem",
     [
@@ -39,10 +44,11 @@ def _sparse(X):
         _problem(n=9000),
         _problem(n=6000, p=60),
         _problem(wrap=_sparse),
+        _problem(p=1600, wrap=_sparse_few),
         _problem(offset=1e5),
         _problem(fit_intercept=False),
     ],
-    ids=["whole", "sampled", "columns", "sparse", "offset", "no intercept"],
+    ids=["whole", "sampled", "columns", "sparse", "no factor", "offset", "no intercept"],
 )
 def test_no_bound_that_touches_falls_by_more_than_the_tolerance(problem):
     for k, found in enumerate(solve_class_weights(problem, FACTORS, TOL)):

@@ -44,7 +44,7 @@ def dots(a: Array, b: Array) -> Array:
 
 
 class Inverses:
-    """An inverse Hessian for each weight, and the corrections that their steps have taught."""
+    """An inverse Hessian for each weight, or its diagonal, and the corrections that their steps have taught."""
 
     def __init__(self, inverse: Array) -> None:
         self.inverse = inverse
@@ -70,7 +70,8 @@ class Inverses:
         for s, y, rho in reversed(self._pairs):
             lengths.append(rho[which] * dots(s[which], rest))
             rest = rest - lengths[-1][:, None] * y[which]
-        out = np.matmul(self.inverse[which], rest[:, :, None])[:, :, 0]
+        some = self.inverse[which]
+        out = some * rest if some.ndim == 2 else np.matmul(some, rest[:, :, None])[:, :, 0]
         for (s, y, rho), length in zip(self._pairs, reversed(lengths), strict=True):
             out = out + (length - rho[which] * dots(y[which], out))[:, None] * s[which]
         return out
@@ -115,12 +116,15 @@ class _Line:
 class SimultaneousFits:
     """Points ``(beta, b)`` of all class weights, with their scores of the rows of one problem.
 
-    ``factors`` (2, weights) multiply the rows of label -1 and +1.
+    ``factors`` (2, weights) multiply the rows of label -1 and +1. Hessians are ``factored``, or else only their
+    diagonals are used.
     """
 
-    def __init__(self, problem: Problem, factors: Array, points: Array) -> None:
+    def __init__(self, problem: Problem, factors: Array, points: Array, factored: bool) -> None:
         self.problem, self.factors, self.points = problem, factors, points
         self.ridge, self.p = problem.penalty.ridge, problem.expansion.shape[1]
+        self.factored = factored
+        self.unfinished: Which = np.zeros(0, dtype=np.intp)  # weights whose last descent ended by its number of steps
         self.n_steps = np.zeros(len(points), dtype=int)
         self._X = problem.expansion.rows()
         upper = problem.y > 0
@@ -152,7 +156,7 @@ class SimultaneousFits:
     def inverses(self, loss: Loss, which: Which, n_anchors: int, rows: tuple[Problem, Any]) -> Inverses:
         """Inverse Hessians of a loss, seen in some rows, at so many of the weights and interpolated between."""
         problem, chosen = rows
-        inverse = np.zeros((len(self.points), self.p + 1, self.p + 1))
+        inverse = np.zeros((len(self.points), self.p + 1, self.p + 1)[: 3 if self.factored else 2])
         if len(which) == 0:
             return Inverses(inverse)
         anchors = which[np.unique(np.linspace(0, len(which) - 1, n_anchors).round().astype(np.intp))]
@@ -169,14 +173,18 @@ class SimultaneousFits:
         return Inverses(inverse)
 
     def _inverse(self, problem: Problem, W: Array) -> Array:
-        p = self.p
+        """The inverse of ``sum_i W_i (x_i, 1) (x_i, 1)'`` with the ridge, or that of its diagonal."""
+        p, mass = self.p, 1.0
+        if problem.fit_intercept:
+            mass = max(float(W.sum()), _NO_MASS * float(problem.weights.sum()))
+        if not self.factored:
+            return 1 / np.append(problem.expansion.squared_norms(W) + self.ridge, mass)
         hessian = np.zeros((p + 1, p + 1))
         hessian[:p, :p], border = problem.expansion.moments(W)
         hessian[np.arange(p), np.arange(p)] += self.ridge
-        hessian[p, p] = 1.0
+        hessian[p, p] = mass
         if problem.fit_intercept:
             hessian[p, :p] = hessian[:p, p] = border
-            hessian[p, p] = max(float(W.sum()), _NO_MASS * float(problem.weights.sum()))
         return shifted_cholesky(hessian).inverse()
 
     def descend(self, way: Descent, which: Which, done: Done, most: int) -> Array:
@@ -196,7 +204,8 @@ class SimultaneousFits:
                 step[slope >= 0] = -way.model(up, residuals[up])
                 slope = dots(step, residuals[going])
             further = ~done(going, residuals[going], -0.5 * slope)
-            going, step, slope = going[further], step[further], slope[further]
+            self.unfinished = going = going[further]
+            step, slope = step[further], slope[further]
             if len(going) == 0 or number == most:
                 break
             lengths, g = self._advance(way, going, step, slope)
