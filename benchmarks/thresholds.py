@@ -94,7 +94,7 @@ THRESHOLDS = (
         ("factors where products are many", np.inf),
         ("products alone", 0),
         _fits(lambda: MarginClassifier(C=100.0), lambda p: _factors(2 * p, p)),
-        (750, 1500, 3001),
+        (1500, 2200, 3001),
     ),
     Threshold(
         "softmargin.solvers.ridge.conjugate_gradient",
@@ -138,7 +138,7 @@ THRESHOLDS = (
         lambda m: _fits(
             lambda: MarginClassifier(kernel="rbf", n_components=m, random_state=0), lambda _: _cloud(30_000, 20)
         )(m),
-        (500, 1000, 1500),
+        (250, 350, 1000),
         lambda m: 30_000 * m**2,
     ),
     Threshold(

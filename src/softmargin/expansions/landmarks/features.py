@@ -31,7 +31,7 @@ _HELD, _KEPT = 0.5, 0.25  # share of the free memory that features, or similarit
 _SAMPLED = 1 << 16  # rows of a sample, as many as chunked rows have
 # Rows times landmarks squared from where a smooth fit costs less by products with similarities than by Hessians of the
 # features (``python -m benchmarks landmarks --only growth``, ``python -m benchmarks thresholds``).
-MANY_PAIRS = 2.8e10
+MANY_PAIRS = 3.5e9
 _FEW = 3  # columns up to which products one by one are faster than together
 
 
