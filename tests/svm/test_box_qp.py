@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from reference import box_qp as reference
-from softmargin.expansions import DenseFeatures
+from softmargin.expansions import DenseFeatures, SparseFeatures
 from softmargin.solvers import BoxQP, GramRows
 from softmargin.solvers import solve_box_qp as solve_rows
+from softmargin.solvers.svm.dual_descent import descend
 from softmargin.solvers.svm.interior_point import interior_point
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -177,3 +179,17 @@ def test_an_interior_point_of_features_that_are_all_zero_ends():
     found = interior_point(DenseFeatures(np.zeros((12, 2))), box, w0=np.zeros(2), tol=1e-8)
     np.testing.assert_array_equal(found.w, 0.0)
     assert abs(found.intercept + 1) < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_passes_over_sparse_rows_end_from_any_start(seed):
+    """Even where every row is settled at a bound while the intercept still drifts."""
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(rng.normal(size=(5, 1)) * 10 ** rng.uniform(-2, 3), 2, axis=0)
+    y = np.r_[1.0, -1.0, np.where(rng.random(8) < 0.5, 1.0, -1.0)]
+    cost = 10 ** rng.uniform(-2, 2, size=10)
+    box = BoxQP(y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0))
+    start = np.where(rng.random(10) < 0.5, box.lo, box.hi)
+    u, _, passes = descend(SparseFeatures(sparse.csr_array(rows)), box, np.zeros(10), start, 1e-3, 100)
+    assert passes <= 101
+    assert np.all((box.lo <= u) & (u <= box.hi))

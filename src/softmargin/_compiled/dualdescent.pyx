@@ -123,9 +123,9 @@ def descend_rows(const index[::1] indptr, const index[::1] indices, const double
                 b = at + _further(drift, at - last_at, total, last_total)
                 last_at, last_total = at, total
             violation = max(violation, DRIFT * fabs(drift))
-            if violation <= tol:
-                if active == n:
-                    break
+            if violation <= tol and active == n:
+                break
+            if violation <= tol or active == 0:  # none is left to look at while the intercept still drifts
                 active, top_old, bottom_old = n, INFINITY, -INFINITY
                 continue
             top_old = top if top > 0 else INFINITY
