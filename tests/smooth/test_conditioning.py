@@ -81,6 +81,14 @@ def test_extreme_scales_are_solved_or_refused_with_the_reason(name, l1_ratio, sc
         assert found.gap <= 1e-5
 
 
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("loss", ["logistic", "modified_huber"])
+def test_similarities_whose_squares_overflow_are_refused_however_small_the_costs(loss, l1_ratio):
+    X, y = draw()
+    with pytest.raises(ValueError, match="Standardise"):
+        margin_path(1e30 * X, y, loss=loss, l1_ratio=l1_ratio, Cs=3, kernel="poly", gamma=1.0)
+
+
 def test_a_result_that_is_not_a_number_is_refused_with_the_reason():
     X, y = draw()
     X[7, 2] = 1e200  # one entry, which no sample of rows need show

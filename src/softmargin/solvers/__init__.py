@@ -2,6 +2,7 @@
 
 from softmargin.solution import Solution
 from softmargin.solvers.components import ComponentFit, select_components
+from softmargin.solvers.conditioning import check_scale
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, majorizer
 from softmargin.solvers.linalg import backtrack, shifted_cholesky
@@ -34,6 +35,7 @@ __all__ = [
     "Solution",
     "Starts",
     "backtrack",
+    "check_scale",
     "constant_fit",
     "has_smooth_ridge",
     "majorizer",

@@ -30,6 +30,7 @@ Array = NDArray[np.floating[Any]]
 
 HOPELESS = 1e30  # weight of a row times its squared norm beyond which rounding exceeds any tolerance (see above)
 _FEW = 16  # rows that show the scale of the data
+_LARGEST_SQUARED = 1e150  # squares of similarities, and sums of them, stay below the largest double 1e308
 
 
 @dataclass(frozen=True)
@@ -103,14 +104,16 @@ def check_scale(problem: Problem) -> None:
     # box QPs have a certificate that needs no ridge
     limit = np.finfo(np.float64).max if problem.loss.convex and not problem.loss.smooth else HOPELESS
     rows = np.linspace(0, n - 1, min(n, _FEW)).astype(np.intp)
+    squares = size = 0.0
     if problem.expansion.is_kernel:
         size = float(np.mean(problem.expansion.diagonal()))
+        squares = size if problem.loss.smooth else 0.0  # similarities are multiplied with one another
     else:
         size = float(problem.expansion.take(rows).squared_norms().sum()) / len(rows)
     weight = float(np.mean(problem.weights))
-    if not size * weight <= limit:
+    if not (size * weight <= limit and squares <= _LARGEST_SQUARED):
         raise ValueError(
-            f"The rows have length {np.sqrt(size):.3g} and C times sample_weight is {weight:.3g}: their product is "
+            f"The rows have length {np.sqrt(size):.3g} and C times sample_weight is {weight:.3g}: their products are "
             "beyond what double precision can resolve. Standardise the columns of X, or lower C or the weights."
         )
 

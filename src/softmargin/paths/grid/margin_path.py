@@ -24,7 +24,7 @@ from softmargin.losses import Loss, get
 from softmargin.paths.grid.continuation import continuation
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
-from softmargin.solvers import Solution, solve
+from softmargin.solvers import Solution, check_scale, solve
 from softmargin.solvers.ridge import center
 
 __all__ = ["MarginPath", "first_move", "margin_path"]
@@ -208,6 +208,7 @@ def _solve_all(
         warnings.simplefilter("always", ConvergenceWarning)
         if dense and problem.penalty.l1_ratio > 0 and len(rest):
             below = min(first, rest[0])
+            check_scale(replace(problem, weights=rest[0] * problem.weights))  # what the door of the solvers refuses
             solutions += continuation(
                 problem, np.append(below, rest), _null_at(null, below), tol=tol, max_iter=max_iter
             )[1:]
