@@ -175,6 +175,11 @@ class TruncatedLogistic(_Capped):
     def _retained(self, u: Array) -> Mask:
         return u >= self.at
 
+    def _slope(self, u: Array) -> Array:
+        slope = self.base._slope(u)
+        slope *= self._retained(u)  # no slope is infinite
+        return slope
+
     def _log_odds(self, f: Array) -> Array:
         if math.isinf(self.level):
             return f

@@ -49,7 +49,7 @@ _ROUNDS = 20
 _NEARER = 0.25  # the gain at which the steps of a round end, beside that of the round before
 _SPARE = 0.3  # a bound is minimised to this fraction of the tolerance, which rows fixed elsewhere take the rest of
 _LEAST_MASS = 0.05  # curvature of a retained row, nearly: the intercept's part of a gap, before that is certified
-_CELLS = 1 << 22  # numbers of a matrix with a row for each weight: three such matrices take a hundred megabytes
+_CELLS = 1 << 22  # numbers of a matrix with a row for each weight: four such matrices take 128 megabytes
 
 
 def accepts_class_weights(problem: Problem) -> bool:
@@ -216,4 +216,4 @@ class _Judge:
         factors = fits.factors[(few.y > 0).astype(np.intp), k]
         weights = few.weights * factors * fits.kept[k, self._rows]
         few = replace(few, loss=few.loss.base, weights=weights)  # type: ignore[attr-defined]
-        return balance(few, few.y * fits.scores[k, self._rows], residual)[0]
+        return balance(few, fits.margins[k, self._rows], residual)[0]

@@ -1,7 +1,7 @@
 """Many fits on the same rows at once: one problem under several class weights, each with a point of its own.
 
-Directions, scores and gradients of all weights are rows of one matrix, so a product with the data is one of matrices.
-Lines are searched on scores, by slopes, which cost a fifth of what values cost. Steps are quasi-Newton ones: inverse
+Directions, margins and gradients of all weights are rows of one matrix, so a product with the data is one of matrices.
+Lines are searched on margins, by slopes, which cost a fifth of what values cost. Steps are quasi-Newton ones: inverse
 Hessians of the majoriser, corrected by what the steps so far have shown (see :class:`.Secant`, whose recursion this is
 for many at once). Curvatures move smoothly with the weight, so where a rough inverse will do it is made at a few
 weights, the *anchors*, and interpolated between.
@@ -34,7 +34,7 @@ _FLAT = 0.6
 _FURTHEST, _LOOKS = 16.0, 6
 _LEAST_CURVATURE = 1e-10  # a correction needs this much curvature along its step, as a cosine
 _MEMORY = 8  # corrections kept; the loops over older ones take longer than the steps they save (phoneme)
-_BLOCK = 1 << 14  # scores whose temporaries stay in cache
+_BLOCK = 1 << 14  # margins whose temporaries stay in cache
 _NO_MASS = 1e-8  # curvature of the intercept, beside the weight of the rows, below which it counts as this much
 
 
@@ -114,7 +114,7 @@ class _Line:
 
 
 class SimultaneousFits:
-    """Points ``(beta, b)`` of all class weights, with their scores of the rows of one problem.
+    """Points ``(beta, b)`` of all class weights, with their margins of the rows of one problem.
 
     ``factors`` (2, weights) multiply the rows of label -1 and +1. Hessians are ``factored``, or else only their
     diagonals are used.
@@ -127,28 +127,25 @@ class SimultaneousFits:
         self.unfinished: Which = np.zeros(0, dtype=np.intp)  # weights whose last descent ended by its number of steps
         self.n_steps = np.zeros(len(points), dtype=int)
         self._X = problem.expansion.rows()
-        upper = problem.y > 0
-        self._pulls = np.where(upper, 0.0, -problem.weights), np.where(upper, problem.weights, 0.0)
-        self.scores = self._scores(points)
-        self.kept = np.ones(self.scores.shape, dtype=bool)
+        self._weights = problem.weights * factors.T.take((problem.y > 0).astype(np.intp), axis=1)
+        self.margins = self._margins(points)
+        self.kept = np.ones(self.margins.shape, dtype=bool)
         n = len(problem.y)
         self._blocks = [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
 
     def objectives(self, which: Which) -> Array:
         """The objectives of some weights where they stand."""
-        y, loss, (lower, upper) = self.problem.y, self.problem.loss, self._pulls
         beta, total = self.points[which, :-1], np.zeros(len(which))
         for at, k in enumerate(which):
             for rows in self._blocks:
-                value = loss.value(y[rows] * self.scores[k, rows])
-                total[at] += self.factors[1, k] * (upper[rows] @ value) - self.factors[0, k] * (lower[rows] @ value)
+                total[at] += self._weights[k, rows] @ self.problem.loss.value(self.margins[k, rows])
         return total + 0.5 * self.ridge * dots(beta, beta)
 
     def keep(self, which: Which) -> Mask:
         """Fix the rows that a capped loss retains here; whether they are of both classes, where an intercept asks."""
         y, both = self.problem.y, np.ones(len(which), dtype=bool)
         for at, k in enumerate(which):
-            self.kept[k] = self.problem.loss.retained(y * self.scores[k])  # type: ignore[attr-defined]
+            self.kept[k] = self.problem.loss.retained(self.margins[k])  # type: ignore[attr-defined]
             if self.problem.fit_intercept:
                 both[at] = np.any(self.kept[k] & (y > 0)) and np.any(self.kept[k] & (y < 0))
         return both
@@ -163,7 +160,7 @@ class SimultaneousFits:
         upper = (problem.y > 0).astype(np.intp)
         made = list[Array]()
         for k in anchors:
-            curvature = loss.curvature(problem.y * self.scores[k, chosen])
+            curvature = loss.curvature(self.margins[k, chosen])
             made.append(self._inverse(problem, problem.weights * self.factors[upper, k] * curvature))
         left = np.clip(np.searchsorted(anchors, which, side="right") - 1, 0, max(len(anchors) - 2, 0))
         for k, low in zip(which, left, strict=True):
@@ -192,7 +189,7 @@ class SimultaneousFits:
         residuals = np.zeros_like(self.points)
         g: Array = np.empty((len(which), len(self.problem.y)))
         for at, k in enumerate(which):
-            self._respond(way, k, self.scores[k], g[at])
+            self._respond(way, k, self.margins[k], g[at])
         residuals[which] = self._residuals(which, g)
         going = which
         for number in range(most + 1):
@@ -216,8 +213,8 @@ class SimultaneousFits:
         return residuals
 
     def _advance(self, way: Descent, which: Which, step: Array, first: Array) -> tuple[Array, Array]:
-        """Along directions to where slopes are small; the lengths, and the responses there."""
-        change, lengths = self._scores(step), np.empty(len(which))
+        """Along directions to where slopes are small; the lengths, and the derivatives in the margins there."""
+        change, lengths = self._margins(step), np.empty(len(which))
         g, there = np.empty_like(change), np.empty(change.shape[1])
         for at, k in enumerate(which):
             beta, direction, line = self.points[k, :-1], step[at, :-1], _Line(float(first[at]))
@@ -225,35 +222,33 @@ class SimultaneousFits:
             for _ in range(_LOOKS):
                 lengths[at] = t = line.length
                 np.multiply(change[at], t, out=there)
-                there += self.scores[k]
+                there += self.margins[k]
                 self._respond(way, k, there, g[at])
                 if line.ends(float(g[at] @ change[at]) + linear + t * square):
                     break
-            self.scores[k] = there
+            self.margins[k] = there
         self.points[which] += lengths[:, None] * step
         return lengths, g
 
-    def _scores(self, points: Array) -> Array:
-        """Scores (weights, rows) at points, or their changes along directions."""
+    def _margins(self, points: Array) -> Array:
+        """Margins (weights, rows) at points, or their changes along directions."""
         beta = points[:, :-1].astype(self._X.dtype, copy=False)
         scores = (self._X @ beta.T).T if self.problem.expansion.is_sparse else beta @ self._X.T
-        scores = np.ascontiguousarray(scores, dtype=np.float64)
-        scores += points[:, -1:]
-        return scores
+        margins = np.ascontiguousarray(scores, dtype=np.float64)
+        margins += points[:, -1:]
+        margins *= self.problem.y
+        return margins
 
-    def _respond(self, way: Descent, k: int, scores: Array, out: Array) -> None:
-        """The derivative of the cost under one weight in each score."""
-        y, (lower, upper) = self.problem.y, self._pulls
+    def _respond(self, way: Descent, k: int, margins: Array, out: Array) -> None:
+        """The derivative of the cost under one weight in each margin."""
         for rows in self._blocks:
-            slope = way.loss.slope(y[rows] * scores[rows])
-            pull = self.factors[0, k] * lower[rows]
-            pull += self.factors[1, k] * upper[rows]
+            np.multiply(way.loss.slope(margins[rows]), self._weights[k, rows], out=out[rows])
             if way.fixed:
-                pull *= self.kept[k, rows]
-            np.multiply(slope, pull, out=out[rows])
+                out[rows] *= self.kept[k, rows]
 
     def _residuals(self, which: Which, g: Array) -> Array:
-        """The gradients of the objectives in the points, given the responses."""
+        """The gradients of the objectives in the points, given those in the margins, which are made those in scores."""
+        g *= self.problem.y
         responses = g.astype(self._X.dtype, copy=False)
         sparse = self.problem.expansion.is_sparse
         gradient = (self._X.T @ responses.T).T if sparse else responses @ self._X
