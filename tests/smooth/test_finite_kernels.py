@@ -47,3 +47,14 @@ def test_what_is_certified_is_what_is_returned(degree, scale):
     again = solve(problem, found, tol=1e-7)
     assert again.objective >= found.objective * (1 - 1e-6) - 1e-12
     np.testing.assert_allclose(found.margins, problem.margins(found.coef, found.intercept), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_rows_in_single_precision_are_the_same_rows(model, kernel):
+    X, y = rows(1300, 3)
+    X = np.clip(X, -4, 4).astype(np.float32)
+    model = clone(model).set_params(kernel=kernel)
+    wide = model.fit(X.astype(float), y).decision_function(X.astype(float))
+    narrow = model.fit(X, y).decision_function(X)
+    np.testing.assert_allclose(narrow, wide, atol=1e-3 * np.abs(wide).max())

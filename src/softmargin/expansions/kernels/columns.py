@@ -161,7 +161,8 @@ class KernelColumns:
         if self._K is not None:
             return np.diagonal(self._K).astype(np.float64)
         step = 1 if self.kernel.is_own else _DIAGONAL
-        parts = (self.points[i : i + step] for i in range(0, self.shape[0], step))
+        points = self.points if self.kernel.is_own else self.points.astype(np.float64, copy=False)
+        parts = (points[i : i + step] for i in range(0, self.shape[0], step))
         return np.concatenate([np.diagonal(self.kernel(part, part)) for part in parts]).astype(np.float64)
 
     @property

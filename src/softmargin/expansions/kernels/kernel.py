@@ -73,7 +73,8 @@ class Kernel:
         """A function from row numbers to those rows of the kernel matrix of ``X``."""
         if self.is_own:
             return lambda at: self(X[at], X).astype(dtype, copy=False)
-        fetch = self.function.among(self._widened(X), dtype)
+        wide = X.astype(np.float64) if np.dtype(dtype) == np.float64 and X.dtype == np.float32 else self._widened(X)
+        fetch = self.function.among(wide, dtype)
         return lambda at: _finite(fetch(at), f"kernel={self.name!r}")
 
     def to(self, rows: Any, X: Any) -> Callable[[Any], Array]:
