@@ -117,9 +117,9 @@ THRESHOLDS = (
         "CHEAP_FACTOR",
         ("a factor every step", np.inf),
         ("factors kept", 0),
-        _fits(MarginClassifier, lambda p: _cloud(3 * p, p)),
-        (100, 215, 600),
-        lambda p: 3 * p**3,
+        _fits(MarginClassifier, lambda p: _cloud(12 * p, p)),
+        (100, 140, 400),
+        lambda p: 12 * p**3,
     ),
     Threshold(
         "softmargin.solvers.ridge.newton_systems",

@@ -202,18 +202,13 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
             self.n_features_in_ = X.shape[1]
         else:
             X, y = self._validate(X, y=y)
-        counts = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        class_weight, n_rows = getattr(self, "class_weight", None), len(counts)
+        n_rows, class_weight = len(y), getattr(self, "class_weight", None)
         check_class_weight(class_weight, y)
-        seen = counts > 0
-        if isinstance(class_weight, dict):
-            seen &= ~np.isin(y, [label for label, weight in class_weight.items() if weight == 0])
-        if not np.any(seen):
-            raise ValueError(
-                "sample_weight is zero for every row; at least one row of each class needs a positive weight."
-            )
-        check_weight_range(counts[seen], getattr(self, "C", 1.0))
-        rows = np.flatnonzero(seen)
+        if sample_weight is None and not isinstance(class_weight, dict):
+            counts, rows = np.ones(n_rows), np.arange(n_rows)
+            check_weight_range(counts[:1], getattr(self, "C", 1.0))
+        else:
+            counts, rows = self._counted_rows(X, y, sample_weight)
         if len(rows) < n_rows:
             check_classification_targets(y)
             X, y, counts = self._take_rows(X, rows), y[rows], counts[rows]
@@ -224,6 +219,19 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
                 "a classifier needs at least two classes."
             )
         return TrainingSet(X, codes, self._weigh(codes, counts), counts, rows, n_rows)
+
+    def _counted_rows(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The weight of each row as given, and the rows that count: of positive weight, and of no class of weight 0."""
+        counts = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        seen, class_weight = counts > 0, getattr(self, "class_weight", None)
+        if isinstance(class_weight, dict):
+            seen &= ~np.isin(y, [label for label, weight in class_weight.items() if weight == 0])
+        if not np.any(seen):
+            raise ValueError(
+                "sample_weight is zero for every row; at least one row of each class needs a positive weight."
+            )
+        check_weight_range(counts[seen], getattr(self, "C", 1.0))
+        return counts, np.flatnonzero(seen)
 
     def _weigh(self, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The weight of each row: its count times the weight of its class."""

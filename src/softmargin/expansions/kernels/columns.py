@@ -160,6 +160,8 @@ class KernelColumns:
     def diagonal(self) -> Array:
         if self._K is not None:
             return np.diagonal(self._K).astype(np.float64)
+        if not self.kernel.is_own and self.kernel.function.is_stationary:
+            return np.ones(self.shape[0])
         step = 1 if self.kernel.is_own else _DIAGONAL
         points = self.points if self.kernel.is_own else self.points.astype(np.float64, copy=False)
         parts = (points[i : i + step] for i in range(0, self.shape[0], step))

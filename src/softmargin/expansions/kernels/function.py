@@ -46,10 +46,12 @@ class KernelFunction:
     """A positive semidefinite similarity with its parameters decided.
 
     ``gamma`` is in units of one over a distance to the power ``gamma_power``; words such as "median" measure
-    ``distances``. So predictions do not change with the unit of the features.
+    ``distances``. So predictions do not change with the unit of the features. A row is exactly 1 alike to itself where
+    the kernel ``is_stationary``.
     """
 
     gamma_power: ClassVar[int] = 2
+    is_stationary: ClassVar[bool] = False
 
     def __call__(self, A: Any, B: Any) -> Array:
         """The matrix of similarities between the rows of ``A`` and ``B``, in their floating type."""

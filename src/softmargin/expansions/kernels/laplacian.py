@@ -22,6 +22,7 @@ class Laplacian(KernelFunction):
     """``exp(-gamma |x - z|_1)``."""
 
     gamma: float
+    is_stationary: ClassVar[bool] = True
     gamma_power: ClassVar[int] = 1
 
     def __call__(self, A: Any, B: Any) -> Array:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import factorial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ class Matern(KernelFunction):
 
     gamma: float
     degree: int = 3
+    is_stationary: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.degree <= _MOST or self.degree != int(self.degree):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class Gaussian(KernelFunction):
     """``exp(-gamma |x - z|^2)``."""
 
     gamma: float
+    is_stationary: ClassVar[bool] = True
 
     def __call__(self, A: Any, B: Any) -> Array:
         if sparse.issparse(A) or sparse.issparse(B):
