@@ -314,11 +314,11 @@ def test_steps_end_where_rounding_hides_the_scores_and_the_fit_says_so_or_refuse
     model = MarginClassifier(loss="hinge", kernel=kernel, gamma=1.0, tol=1e-9, max_iter=10**9)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        try:
-            model.fit(X + offset, y)
-        except ValueError as refused:
-            assert "lost in the rounding" in str(refused)
+        if offset ** (1 if kernel == "linear" else 3) >= 1e9:
+            with pytest.raises(ValueError, match="lost in the rounding"):
+                model.fit(X + offset, y)
             return
+        model.fit(X + offset, y)
     assert model.solution_.converged or any(issubclass(w.category, ConvergenceWarning) for w in caught)
     alone = np.concatenate([model.decision_function(row[None]) for row in X + offset])
     np.testing.assert_allclose(alone, model.decision_function(X + offset), atol=0.1)
@@ -350,7 +350,7 @@ def test_coefficients_that_single_precision_does_not_hold_are_refused_by_name():
     model = MarginClassifier(loss="balanced_hinge", kernel="rbf")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        with pytest.raises(ValueError, match="float32|lost in the rounding"):
+        with pytest.raises(ValueError, match=r"float32|lost in the rounding"):
             model.fit(X[:, :1].astype(np.float32), y, sample_weight=np.full(47, 1e90))
 
 

@@ -102,8 +102,8 @@ class KinkedFamily:
         if self._machines.rows.noise(u) > _DROWNED:
             raise ValueError(
                 f"The kernel reaches {float(self._machines.diagonal.max()):.3g} and its coefficients "
-                f"{float(np.abs(u).max()):.3g}: scores of about one are lost in the rounding of their sums. Standardise "
-                "the columns of X, or lower C, the sample weights, degree, gamma or coef0."
+                f"{float(np.abs(u).max()):.3g}: scores of about one are lost in the rounding of their sums. "
+                "Standardise the columns of X, or lower C, the sample weights, degree, gamma or coef0."
             )
 
     def _solve_features(self, box: BoxQP, start: Array | None) -> tuple[BoxSolution, Array]:
