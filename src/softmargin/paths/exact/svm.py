@@ -33,6 +33,7 @@ __all__ = ["balance_path", "cost_path", "cost_paths", "weight_path"]
 
 Array = np.ndarray
 _START_WEIGHT = 0.5003247  # no ratio of small integers, so no intercept jumps there
+_FEW_KEYS = 16  # columns up to which rows are sorted by one after the other (150 x 3: 20 us instead of 400)
 
 
 def cost_path(
@@ -318,8 +319,7 @@ def _training_rows(X: Any, y: Any, sample_weight: Any, kernel: Any, **parameters
     if sparse.issparse(X) or (resolved is not None and resolved.precomputed):
         first, member = np.arange(len(rows)), np.arange(len(rows))
     else:
-        _, first, member = np.unique(np.column_stack([signs, X[rows]]), axis=0, return_index=True, return_inverse=True)
-        member = member.reshape(-1)
+        first, member = _merged(np.column_stack([signs, X[rows]]))
     total = np.bincount(member, weights=weight)
     owner, share = np.full(len(y), -1), np.zeros(len(y))
     owner[rows], share[rows] = member, weight / total[member]
@@ -328,6 +328,19 @@ def _training_rows(X: Any, y: Any, sample_weight: Any, kernel: Any, **parameters
     else:
         data = X[rows[first]]
     return TrainingRows(data, resolved, signs[first], total, owner, share)
+
+
+def _merged(rows: Any) -> tuple[Any, Any]:
+    """The first of each kind of row, in the order of their values, and the kind of each row."""
+    if rows.shape[1] > _FEW_KEYS:
+        _, first, member = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        return first, member.reshape(-1)
+    order = np.lexsort(rows.T[::-1])
+    new = np.ones(len(rows), dtype=bool)
+    np.any(rows[order[1:]] != rows[order[:-1]], axis=1, out=new[1:])
+    member = np.empty(len(rows), dtype=np.intp)
+    member[order] = np.cumsum(new) - 1
+    return order[new], member
 
 
 def _measured(path: Path) -> Path:
