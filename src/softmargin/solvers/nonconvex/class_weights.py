@@ -51,7 +51,6 @@ _ROUNDS = 20
 # weights of connect_4 is left over
 _NEARER = 0.25
 _SPARE = 0.3  # a bound is minimised to this fraction of the tolerance, which rows fixed elsewhere take the rest of
-_LEAST_MASS = 0.05  # curvature of a retained row, nearly: the intercept's part of a gap, before that is certified
 _CELLS = 1 << 22  # numbers of a matrix with a row for each weight: four such matrices take 128 megabytes
 
 
@@ -181,7 +180,7 @@ class _Family:
     def _bounded(self, fits: SimultaneousFits, model: Inverses, which: Which) -> Which:
         """Minimise the convex losses of the rows fixed; the weights that this does not certify."""
         mass = np.ones(len(self.every))
-        mass[which] = _LEAST_MASS * fits.kept[which].sum(axis=1)
+        mass[which] = fits.masses(which)
         origin, pull = fits.points.copy(), np.zeros_like(fits.points)
         untouched = np.ones(len(self.every), dtype=bool)
 

@@ -141,6 +141,14 @@ class SimultaneousFits:
                 total[at] += self._weights[k, rows] @ self.problem.loss.value(self.margins[k, rows])
         return total + 0.5 * self.ridge * dots(beta, beta)
 
+    def masses(self, which: Which) -> Array:
+        """The second derivatives of the objectives along the intercepts, but for corners."""
+        loss, total = self.problem.loss, np.zeros(len(which))
+        for at, k in enumerate(which):
+            for rows in self._blocks:
+                total[at] += self._weights[k, rows] @ loss.curvature(self.margins[k, rows])
+        return total
+
     def keep(self, which: Which) -> Mask:
         """Fix the rows that a capped loss retains here; whether they are of both classes, where an intercept asks."""
         y, both = self.problem.y, np.ones(len(which), dtype=bool)
