@@ -290,13 +290,15 @@ def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: flo
     p, k = problem.expansion.shape[1], problem.n_classes
     coef: Array = np.zeros((p, k))
     b: Array = np.zeros(k)
+    if start is not None and start.base is not None:  # of a concave penalty: the convex one it set out from
+        start = start.base
     if start is not None and np.shape(start.coef) == (p, k):
         coef, b = np.array(start.coef, dtype=float), design.shifted_intercept(start)
     max_iter = max(max_iter, 1) * _STEPS
     fit = _Fit(problem, design, penalty if penalty.convex else penalty.pilot)
     coef, b, gap, n_iter = _solve_convex(fit, coef, b, tol, max_iter)
     history: list[float] = []
-    status = "ok"
+    status, pilot = "ok", (coef, b)
     if not penalty.convex:
         rounds = _Rounds(fit, penalty, (coef, b), (tol, max_iter))
         majorize_minimise(rounds, history, _ROUNDS)
@@ -305,7 +307,11 @@ def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: flo
     objective = fit.losses(fit.scores(coef, b, slice(None))) + penalty.value(coef)
     coef, b = design.original(coef, b)
     history, n_iter = history or [objective], math.ceil(n_iter / _STEPS)
-    return Solution(
+    found = Solution(
         coef, b, None, objective, gap, n_iter, gap <= tol and status == "ok", certificate="proximal residual",
         history=history, status=status,
     )  # fmt: skip
+    if penalty.convex:
+        return found
+    coef, b = design.original(*pilot)
+    return replace(found, base=replace(found, coef=coef, intercept=b))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import block_diag
 
-from softmargin.solvers.linalg import add_to_diagonal, backtrack
+from softmargin.solvers.linalg import add_to_diagonal, backtrack, shifted_cholesky
 
 __all__ = ["LARGEST_SYSTEM", "newton_on_support"]
 
@@ -24,6 +24,9 @@ Array = NDArray[np.floating[Any]]
 
 LARGEST_SYSTEM = 300  # unknowns up to which a step costs no more than the 150 proximal steps it replaces
 _MAX_STEPS = 60
+# So many steps in a row of less than such a share of Newton's: a coefficient in use is on its way to zero, which is for
+# the proximal steps to find.
+_SHORT, _SHORT_STEPS = 0.1, 3
 _SHIFT = 1e-13  # of the mean curvature: directions without any are left alone
 
 
@@ -100,19 +103,30 @@ def newton_on_support(fit: Any, coef: Array, b: Array, members: Any, tol: float)
         return coef, b
     support = _Support(fit, coef, members)
     point = np.vstack([b, coef]) if fit.free else coef
-    value = support.value(point)
+    value, short = support.value(point), 0
     for _ in range(_MAX_STEPS):
         g, H = support.slopes_and_bends(point)
         if not len(g) or np.abs(g).max() <= tol or not np.isfinite(H).all():
             break
         add_to_diagonal(H, max(_SHIFT * float(np.trace(H)) / len(H), np.finfo(float).tiny))
-        move = np.linalg.lstsq(H, -g, rcond=None)[0]
+        move = _direction(H, g)
         step = (support.basis @ move).reshape(point.shape)
         found = backtrack(_along(support, point, step), value, float(g @ move), noise=1e-14 * abs(value), shortest=1e-8)
         if found is None:
             break
         point, value = found.there, found.value
+        short = short + 1 if found.length < _SHORT else 0
+        if short > _SHORT_STEPS:
+            break
     return (point[1:], point[0]) if fit.free else (point, b)
+
+
+def _direction(H: Array, g: Array) -> Array:
+    """The Newton step; by singular values, at some thirty times the price, where there is no factor."""
+    try:
+        return shifted_cholesky(H.copy())(-g)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(H, -g, rcond=None)[0]
 
 
 def _along(support: _Support, point: Array, step: Array) -> Callable[[float], tuple[float, Array]]:
