@@ -141,7 +141,10 @@ class Case:
             return _Foreign(random_state=0, max_iter=100)
         plain = ["MarginClassifier", "MarginClassifier", "CoherenceClassifier", "RobustSVC", "BalancingSVC"]
         others = ["MulticategorySVC", "ProbabilisticSVC", "CompositeLeastSquaresClassifier", "RuleBoostClassifier"]
-        return self._model(rng, str(rng.choice(plain if rng.random() < 0.8 else others)))[0]
+        model = self._model(rng, str(rng.choice(plain if rng.random() < 0.8 else others)))[0]
+        if name == "TunedClassifier" and "n_init" in model.get_params(deep=False):
+            model.set_params(n_init=1)  # every candidate, fold, class and calibration would pay for each start
+        return model
 
     def _describe(self, question: str, model: Any, data: Data) -> None:
         text = " ".join(re.sub(r"<function (\w+) at \w+>", r"\1", repr(model)).split())

@@ -46,9 +46,7 @@ WORKING_SET = 1024
 ENTERING = 192  # most violating risers, and as many fallers, that enter per round
 ONE_SET = 512  # rows up to which all of them are one working set
 EXACT_ROWS = 1000  # up to here all similarities are kept in double precision
-FINE_ROWS = (
-    300  # up to here the optimum is refined to the last digits whatever the tolerance: some tens of milliseconds
-)
+FINE_ROWS = 300  # up to here the optimum is refined to the last digits whatever the tolerance, in tens of milliseconds
 FREE_LIMIT = 3000  # free points beyond which their equations are not solved directly
 FREE_STEPS = 100  # bounds met on the way to the solution of those equations,
 FREE_WORK = 1e10  # fewer where their factors would take more multiplications than this
