@@ -1,5 +1,7 @@
 """Capped fits of many class weights at once are certified minima, as good as those of one weight at a time."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -106,3 +108,16 @@ def test_repeated_rows_equal_integer_weights():
     by_weight = TruncatedLogisticRegression().fit(X, y, sample_weight=times).predict_proba(X)
     repeated = TruncatedLogisticRegression().fit(np.repeat(X, times, axis=0), np.repeat(y, times)).predict_proba(X)
     assert np.abs(by_weight - repeated).mean() < 5e-3
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_matrix])
+def test_features_that_say_nothing_leave_the_probability_of_the_labels(wrap, fit_intercept):
+    y = np.arange(1500) % 2 == 0
+    X = wrap(np.zeros((1500, 3)))
+    model = TruncatedLogisticRegression(fit_intercept=fit_intercept)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the score is constant
+        probability = model.fit(X, y).predict_proba(X[:1])[0, 1]
+    assert not np.any(model.coef_)
+    assert probability == pytest.approx(0.5, abs=0.05)

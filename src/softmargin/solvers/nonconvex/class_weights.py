@@ -180,7 +180,7 @@ class _Family:
     def _bounded(self, fits: SimultaneousFits, model: Inverses, which: Which) -> Which:
         """Minimise the convex losses of the rows fixed; the weights that this does not certify."""
         mass = np.ones(len(self.every))
-        mass[which] = fits.masses(which)
+        mass[which] = np.maximum(fits.masses(which), np.finfo(np.float64).tiny)
         origin, pull = fits.points.copy(), np.zeros_like(fits.points)
         untouched = np.ones(len(self.every), dtype=bool)
 

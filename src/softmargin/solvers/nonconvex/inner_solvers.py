@@ -181,6 +181,8 @@ def _near_enough(here: Point, step: Step, many: bool) -> Point | None:
 def _far_enough(here: Point, step: Step) -> Point | None:
     """Down a direction for as long as the slope says so: rows that a cap gives up on the way make steps short."""
     slope = float(step.coef @ here.residual.vector) + step.intercept * float(here.g.sum())
+    if not slope < 0:
+        return None  # nothing to gain in this direction
     length, there = 1.0, here.shifted(step)
     if there.objective < here.objective:
         last, end = (0.0, slope), there.slope_along(step)
