@@ -4,6 +4,9 @@ A threshold is a constant of the library that chooses between two ways of comput
 length of a fit, to values that force one way and the other; the table shows processor seconds (the best of some runs,
 two at least) and whether the choice made by its value is the faster one. "Close" means within a quarter: there the
 choice hardly matters.
+
+Which way is faster depends on the data as well as on the size. Columns that share factors are hard, independent ones
+easy: a Gram matrix of wide tables is kept for the former, and loses on the latter, which are shown beside them.
 """
 
 from __future__ import annotations
@@ -94,7 +97,7 @@ THRESHOLDS = (
         ("factors where products are many", np.inf),
         ("products alone", 0),
         _fits(lambda: MarginClassifier(C=100.0), lambda p: _factors(2 * p, p)),
-        (1500, 2200, 3001),
+        (750, 1500, 2200, 3001),
     ),
     Threshold(
         "softmargin.solvers.ridge.conjugate_gradient",
@@ -156,6 +159,14 @@ THRESHOLDS = (
         ("residuals", 0),
         _fits(lambda: MarginClassifier(l1_ratio=1.0, C=10.0), lambda p: _factors(p // 2, p)),
         (500, 1000, 2000),
+    ),
+    Threshold(
+        "softmargin.solvers.elastic_net.quadratic_model",
+        "_GRAM_COLUMNS",
+        ("Gram matrix of independent columns", np.inf),
+        ("residuals", 0),
+        _fits(lambda: MarginClassifier(l1_ratio=0.5, C=1.0), lambda p: _cloud(p // 2, p)),
+        (1000, 2000, 4000),
     ),
     Threshold(
         "softmargin.solvers.svm.linear",
