@@ -359,3 +359,16 @@ def test_low_rank_spares_many_rows_of_large_costs_the_working_sets(C):
     X, y = overlapping(1100, 2)
     model = MarginClassifier(loss="hinge", kernel="rbf", C=C, max_iter=400).fit(X, y)
     assert model.solution_.gap <= model.tol
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("n", [900, 1300])
+def test_rows_of_zeros_make_a_constant_machine_without_a_word(make, intercept, n):
+    y = np.where(np.arange(n) == 5, 1, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MarginClassifier(loss="hinge", fit_intercept=intercept).fit(make(np.zeros((n, 6))), y)
+    assert not model.coef_.any()
+    assert model.solution_.converged
+    assert np.ptp(model.decision_function(make(np.zeros((3, 6))))) == 0

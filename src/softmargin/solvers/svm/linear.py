@@ -144,19 +144,20 @@ def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int
         open_rows = _widen(open_rows, residual, u, box)
         settled = np.where(open_rows, 0.0, u)
         chosen = np.flatnonzero(open_rows)
-        part = features if len(chosen) == n else features.take(chosen)
         cost = _cost(w, residual, box)
         gap = AIM * GAP * cost if tol > FINE and np.isfinite(cost) else 0.0
-        point = _open_rows(
-            part,
-            box.take(chosen, -float(settled.sum())),
-            SmoothedStart(w, b, residual[chosen], blur),
-            w0=features.transpose(settled),
-            u=u[chosen] if begun else None,
-            accuracy=(gap, min(tol, GAP) / 10),
-        )
-        n_iter += point.n_iter
-        w, b, u[chosen], begun = point.w, point.intercept, point.u, True
+        if len(chosen):
+            point = _open_rows(
+                features if len(chosen) == n else features.take(chosen),
+                box.take(chosen, -float(settled.sum())),
+                SmoothedStart(w, b, residual[chosen], blur),
+                w0=features.transpose(settled),
+                u=u[chosen] if begun else None,
+                accuracy=(gap, min(tol, GAP) / 10),
+            )
+            w, b, u[chosen], begun, n_iter = point.w, point.intercept, point.u, True, n_iter + point.n_iter
+        else:  # every row rests at a bound
+            w = features.transpose(settled)
         residual = box.q - features.apply(w) - b
         wrong = ~open_rows & np.where(u == box.hi, residual < 0, residual > 0) & (box.lo < box.hi)
         if not wrong.any() and gap <= GAP * _cost(w, residual, box):
