@@ -219,7 +219,7 @@ def test_single_precision_is_close_to_double(name, params):
 def test_single_precision_keeps_the_scores_of_terms_that_cancel(name, kernel):
     """Far from the origin the terms of an unbounded kernel are a million times the score that they add up to."""
     X, y = two_classes()
-    X = (X + 1000).astype(np.float32)
+    X = (X + (100 if kernel == "poly" else 1000)).astype(np.float32)  # further off, machines are refused
     limits = {"tol": 1e-4}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

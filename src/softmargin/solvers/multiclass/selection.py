@@ -41,6 +41,7 @@ Array = NDArray[np.floating[Any]]
 _ROUNDS = 200
 _STEPS = 20  # proximal steps that count as one
 _MOST_STEPS = 20_000  # proximal steps of a convex problem beyond which no digits come that Newton's steps do not bring
+_BEFORE_NEWTON = 100  # proximal steps before Newton's are tried all the same, four times as many each time
 _FIRST_AIM = 1e-3  # residual at which Newton's steps are tried first; a tenth of it each time they did not help
 _LONGER, _SHORTER = 1.1, 0.5  # trial steps beside the last one, and beside one that was too long
 _FEWEST_STEPS = 200  # that a convex problem gets however many the ones before it took in vain
@@ -220,11 +221,12 @@ def _solve_convex(fit: _Fit, coef: Array, b: Array, tol: float, max_iter: int) -
     """The minimiser of a convex selection problem, its residual and the steps taken."""
     members = np.flatnonzero(coef.any(axis=1))
     done, idle, aim = 0, 0, max(_FIRST_AIM, tol)
-    most = min(max_iter, _MOST_STEPS)
+    most, patience = min(max_iter, _MOST_STEPS), _BEFORE_NEWTON
     while True:
         small = (len(members) + 1) * coef.shape[1] <= LARGEST_SYSTEM
         goal = 0.3 * fit.scale * (aim if small else tol)
-        part, b, steps = fit.descend(coef[members], b, members, goal, most - done)
+        left = min(most - done, patience) if small else most - done
+        part, b, steps = fit.descend(coef[members], b, members, goal, left)
         coef = np.zeros_like(coef)
         coef[members] = part
         done += steps
@@ -242,7 +244,7 @@ def _solve_convex(fit: _Fit, coef: Array, b: Array, tol: float, max_iter: int) -
             return coef, b, residual, done
         # the worst first: as many again as are in use, and at least ten
         worst = wanting[np.argsort(-each[wanting])][: max(10, len(members))]
-        members = np.union1d(members, worst)
+        members, patience = np.union1d(members, worst), 4 * patience
         aim = aim if len(wanting) else max(0.1 * aim, tol)
 
 
