@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
 from softmargin import MarginClassifier, losses
 from softmargin.expansions import expand
@@ -129,3 +130,14 @@ def test_a_registered_penalty_is_known_to_estimators_and_an_elastic_net_is_its_o
         get(3)
     with pytest.raises(ValueError, match="exists already"):
         register("scad")(SCAD)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "bianco_yohai"])
+def test_a_flat_penalty_on_separated_rows_is_told_from_a_slow_descent(loss):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    X[:, 0] = np.sign(X[:, 0]) * (3 + np.abs(X[:, 0]))
+    model = MarginClassifier(loss=loss, penalty="mcp", C=50.0, tol=1e-9, max_iter=100_000)
+    with pytest.warns(ConvergenceWarning, match="no minimum"):
+        model.fit(X, X[:, 0] > 0)
+    assert model.solution_.status == "unbounded"

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from softmargin.probability import Sollich, fit_coherence, fit_score_map, fit_sigmoid, fit_temperature, keep_decision
+from softmargin import losses
+from softmargin.probability import (
+    Sollich,
+    fit_coherence,
+    fit_score_map,
+    fit_sigmoid,
+    fit_temperature,
+    keep_decision,
+    margin_probability,
+)
 from softmargin.probability._score_map import _centred, _Likelihood
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "coherence.json").read_text())
@@ -145,3 +154,11 @@ def test_score_map_is_a_minimum_and_increasing(k):
     slope = (likelihood._value(theta + 1000 * step)[0] - likelihood._value(theta - 1000 * step)[0]) / 2000
     assert abs(slope) < 1e-3
     assert value <= likelihood._value(theta + np.abs(step))[0]
+
+
+def test_scores_whose_exponentials_overflow_leave_no_doubt():
+    f = np.array([[800.0, 900.0, -1700.0], [-900.0, -800.0, 1700.0], [1e5, 0.0, -1e5]])
+    P = margin_probability(f, losses.Exponential(), 0.5)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    np.testing.assert_array_equal(P.argmax(axis=1), f.argmax(axis=1))
+    assert P.max(axis=1).min() > 1 - 1e-9

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Bracket", "bracket", "resampled_interval", "zero_level"]
 
-_ZERO = 1e-9  # scores have their corners at one; a score this close to zero is rounding of sums of such scores
+_ZERO = 1e-7  # scores have their corners at one; one this close to zero is rounding, or what a tolerance of 1e-9 leaves
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ Array = NDArray[np.floating[Any]]
 
 RESCALINGS = ("waterfill", "minshift", "simplex")
 _SMALLEST_DENOMINATOR = 1e-8
+_STEEPEST = 600.0  # a score whose exponential is a number
 
 
 def least_squares_probability(f: Array, mix: float, rescale: str = "waterfill") -> Array:
@@ -80,6 +81,11 @@ def least_squares_score(P: Array, mix: float) -> Array:
 def margin_probability(f: Array, loss: Loss, mix: float) -> Array:
     """Probabilities from the scores ``f`` (n, k) of ``mix loss(f_y) + (1 - mix) sum_{j != y} loss(-f_j)``."""
     f = np.asarray(f, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        steep = ~np.isfinite(loss.slope(-np.abs(f))).all(axis=1)
+    if steep.any():  # scores whose slopes overflow leave no doubt: any that keep their order say the same
+        f = f.copy()
+        f[steep] *= _STEEPEST / np.abs(f[steep]).max(axis=1, keepdims=True)
     A = -(1 - mix) * loss.slope(-f)
     D = A - mix * loss.slope(f)
     scale = D.max(axis=1, keepdims=True)  # exponential tails: only ratios within a row matter

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from softmargin._progress import is_heard, report
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.elastic_net.certificate import is_unbounded
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.nonconvex.convex_bounds import (
     bound_at,
@@ -170,6 +171,8 @@ class MarginLossFit:
             n_rounds, bound = n_rounds + done, None
             found = self._certified(problem, inner, history, n_rounds, settled)
             gained = len(history) > 1 and history[-2] - history[-1] > self.tol * abs(history[-1])
+            if rounds.unbounded:
+                return replace(found, status="unbounded", converged=False)
             if found.converged or not settled or n_rounds >= self.max_iter or not gained:
                 return found
             # small steps in a valley: the bound knows that there is more to gain
@@ -215,7 +218,7 @@ class _Rounds:
         self.drop, self.accuracy, self.near = _FIRST * abs(self.value), fit.tol, eager
         self.eager = eager
         self.steps_left = _INNER * fit.max_iter
-        self.short, self.lack = 0, np.inf
+        self.short, self.lack, self.unbounded = 0, np.inf, False
         self.rest, self.wait = 0, 1  # rounds without a look at Newton's step, and how many after the next vain one
 
     def objective(self) -> float:
@@ -247,7 +250,8 @@ class _Rounds:
         if self.fit.on_round is not None:
             self.fit.on_round(inner.margins, inner.coef)
         self.near = self.eager or (self.problem.loss.smooth and moved <= _NEAR)
-        return moved <= tol or (self.many and self.drop <= tol * abs(value))
+        self.unbounded = self._falls_for_ever()
+        return self.unbounded or moved <= tol or (self.many and self.drop <= tol * abs(value))
 
     def _newton_step(self) -> bool:
         """Newton's step, where it is near and one has not just been looked for in vain."""
@@ -260,6 +264,14 @@ class _Rounds:
         if not self.eager:
             self.rest, self.wait = self.wait, min(2 * self.wait, _LONGEST_WAIT)
         return False
+
+    def _falls_for_ever(self) -> bool:
+        """Whether coefficients on the flat part of a concave penalty separate the rows that still count."""
+        problem, coef = self.problem, self.inner.coef
+        if problem.penalty.convex or problem.penalty.ridge > 0:
+            return False
+        cost = problem.penalty.linearize(coef).thresholds(len(coef))
+        return is_unbounded(problem, coef, cost, self.inner.margins)
 
     def _ends_short(self, found: Solution) -> bool:
         """Whether one bound after the other was not minimised to the tolerance, so that none will certify the fit."""
