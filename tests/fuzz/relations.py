@@ -148,7 +148,7 @@ def one_row_at_a_time(rng: Rng, model: Any, data: Data) -> None:
 def _largest_terms(model: Any, X: Any) -> float:
     """What the terms of a kernel's score add up to without their signs: the rounding of their sum is in its units."""
     score = getattr(model, "kernel_score_", None)
-    if score is None or not isinstance(X, np.ndarray) or score.kernel.precomputed:
+    if score is None or not len(score.coef) or not isinstance(X, np.ndarray) or score.kernel.precomputed:
         return 0.0
     K = np.abs(np.asarray(score.kernel(X, score.rows), dtype=float))
     return float(np.max(K @ np.abs(score.coef), initial=0.0))
