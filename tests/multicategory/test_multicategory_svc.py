@@ -331,5 +331,5 @@ def test_large_costs_on_kernels_of_small_rank_are_certified(method):
     rng = np.random.default_rng(0)
     rows = np.repeat(rng.normal(size=(200, 1)), 4, axis=0)
     cost = 10.0 ** rng.uniform(-6, 6, size=800)
-    model = MulticategorySVC(method, kernel="rbf", tol=1e-5, max_iter=20_000)
+    model = MulticategorySVC(method, kernel="rbf", tol=1e-4, max_iter=20_000)
     assert model.fit(rows, rng.integers(0, 3, size=800), sample_weight=cost).solution_.converged
