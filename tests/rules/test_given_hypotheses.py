@@ -98,7 +98,6 @@ def test_the_largest_scaled_edge_is_taken_whatever_the_units_of_columns():
     assert plain._hypotheses[0] == int(expected.argmax())
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the bound holds at the last digit or not
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 10**6),

@@ -20,7 +20,7 @@ class Engine:
 
     ``by_passes`` solvers ask an expansion for sums over its rows only, so the rows need not be in memory.
     ``takes_features`` says that a kernel of few dimensions may come as features, with a ridge
-    (:mod:`softmargin.solvers.finite_kernels`).
+    (:mod:`softmargin.solvers.finite_rank_kernels`).
     """
 
     name: str

@@ -26,7 +26,7 @@ from softmargin.solvers.conditioning import (
 )
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, MULTICLASS_ENGINES
-from softmargin.solvers.finite_kernels import ROUNDED, FiniteKernel
+from softmargin.solvers.finite_rank_kernels import ROUNDED, FiniteRankKernel
 from softmargin.solvers.nonconvex.class_weights import accepts_class_weights, fit_class_weights
 
 __all__ = ["solve", "solve_class_weights"]
@@ -66,7 +66,7 @@ def solve(
 
 def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
     """The engine on the problem as it is best put: without offsets, and a kernel of few dimensions as features."""
-    finite = FiniteKernel.of(problem) if engine.takes_features else None
+    finite = FiniteRankKernel.of(problem) if engine.takes_features else None
     if finite is not None:
         solution = finite.back(_run(engine, finite.reduced, finite.forth(start), tol, max_iter, verbose))
         if solution.gap <= max(tol, ROUNDED):

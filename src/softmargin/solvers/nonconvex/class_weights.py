@@ -3,7 +3,7 @@
 Each weight is a problem of its own, fitted from the convex relative of its loss downhill. Following the minimum from a
 neighbouring weight would be cheaper still, and ends in worse minima: rows once given up do not come back (on madelon,
 at twice the objective for the outer weights). What the weights share is the work
-(:mod:`softmargin.solvers.nonconvex.simultaneous`) and the start: logistic scores move with the class weights
+(:mod:`softmargin.solvers.nonconvex.batched_quasi_newton`) and the start: logistic scores move with the class weights
 ``(1 - pi, pi)`` by the shift ``log((1 - pi) / pi)`` of the intercept, up to what the model gets wrong, so one convex
 fit starts all. Of many rows a sample is fitted first, as in :mod:`.growing_samples`.
 
@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from softmargin.losses import Loss
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.nonconvex.batched_quasi_newton import BatchedFits, Descent, Done, Inverses, dots
 from softmargin.solvers.nonconvex.convex_bounds import constant_solution
-from softmargin.solvers.nonconvex.simultaneous import Descent, Done, Inverses, SimultaneousFits, dots
 from softmargin.solvers.ridge.newton import NEWTON, newton, newton_system
 from softmargin.solvers.ridge.subsampled_start import balance, spread_rows, stratified_sample
 from softmargin.solvers.thresholds import FEW_ROWS, prefers_factor, prefers_rows
@@ -109,7 +109,7 @@ class _Family:
         points: Array | None = None
         for part in [*parts, self.problem]:
             at = self._starts(part) if points is None else points
-            fits = SimultaneousFits(part, self.factors, at, self.factored)
+            fits = BatchedFits(part, self.factors, at, self.factored)
             if points is None:  # a sample's objective is that of all rows, nearly: as a unit of gains it serves for all
                 self.scale = np.abs(fits.objectives(self.every))
                 self._approach(fits, self.base, _BASE if self.factored else _BASE_WITHOUT_FACTOR)
@@ -142,12 +142,12 @@ class _Family:
             points[:, -1] += np.log(self.factors[1] / self.factors[0])
         return points
 
-    def _approach(self, fits: SimultaneousFits, loss: Loss, tol: float) -> None:
+    def _approach(self, fits: BatchedFits, loss: Loss, tol: float) -> None:
         """Down to where a step promises a gain of less than a fraction of the objective."""
         model = fits.inverses(loss, self.every, _ANCHORS, self._enough(fits.problem))
         fits.descend(Descent(loss, model), self.every, _promising(tol * self.scale), _SAMPLE_STEPS)
 
-    def _finish(self, fits: SimultaneousFits) -> None:
+    def _finish(self, fits: BatchedFits) -> None:
         """Rounds of a few steps and a bound each, until the bound of every weight certifies it."""
         loss, rows = self.problem.loss, self._enough(self.problem)
         which = self._with_both_classes(fits, self.every)
@@ -170,7 +170,7 @@ class _Family:
             which = self._with_both_classes(fits, which)
             which = self._bounded(fits, renewed(which), which)
 
-    def _with_both_classes(self, fits: SimultaneousFits, which: Which) -> Which:
+    def _with_both_classes(self, fits: BatchedFits, which: Which) -> Which:
         """The weights whose retained rows, fixed here, are of both classes; the others are constant."""
         both = fits.keep(which)
         for k in which[~both]:
@@ -178,7 +178,7 @@ class _Family:
             self.found[k] = constant_solution(self.problem.weighing(upper, lower), [], int(fits.n_steps[k]))
         return which[both]
 
-    def _bounded(self, fits: SimultaneousFits, model: Inverses, which: Which) -> Which:
+    def _bounded(self, fits: BatchedFits, model: Inverses, which: Which) -> Which:
         """Minimise the convex losses of the rows fixed; the weights that this does not certify."""
         mass = np.ones(len(self.every))
         mass[which] = np.maximum(fits.masses(which), np.finfo(np.float64).tiny)
@@ -215,7 +215,7 @@ def _promising(least: Array) -> Done:
 class _Judge:
     """Duality gaps of the bounds, with the intercept's part made up for by a few rows."""
 
-    def __init__(self, fits: SimultaneousFits) -> None:
+    def __init__(self, fits: BatchedFits) -> None:
         self._fits, self._rows = fits, spread_rows(len(fits.problem.y))
         self._few = fits.problem.take(self._rows, np.ones(len(self._rows)))
 

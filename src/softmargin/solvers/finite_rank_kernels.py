@@ -24,7 +24,7 @@ from softmargin.solution import Solution
 from softmargin.solvers.linalg import pivoted_cholesky
 from softmargin.solvers.thresholds import FEW_ROWS
 
-__all__ = ["ROUNDED", "FiniteKernel"]
+__all__ = ["ROUNDED", "FiniteRankKernel"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -34,7 +34,7 @@ ROUNDED = 1e-6  # a gap up to which rounding may show before the kernel itself i
 
 
 @dataclass(frozen=True)
-class FiniteKernel:
+class FiniteRankKernel:
     """A problem on the features of its kernel, and the way back."""
 
     problem: Problem
@@ -42,7 +42,7 @@ class FiniteKernel:
     pivots: NDArray[np.intp]
 
     @classmethod
-    def of(cls, problem: Any) -> FiniteKernel | None:
+    def of(cls, problem: Any) -> FiniteRankKernel | None:
         """The problem on features, where there are few of them and many rows."""
         expansion, penalty = problem.expansion, problem.penalty
         if not isinstance(expansion, KernelColumns) or len(problem.y) <= FEW_ROWS:

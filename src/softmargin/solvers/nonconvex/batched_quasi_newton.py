@@ -20,7 +20,7 @@ from softmargin.losses import Loss
 from softmargin.problem import Problem
 from softmargin.solvers.linalg import shifted_cholesky
 
-__all__ = ["Descent", "Done", "Inverses", "SimultaneousFits", "dots"]
+__all__ = ["BatchedFits", "Descent", "Done", "Inverses", "dots"]
 
 Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
@@ -113,7 +113,7 @@ class _Line:
         return False
 
 
-class SimultaneousFits:
+class BatchedFits:
     """Points ``(beta, b)`` of all class weights, with their margins of the rows of one problem.
 
     ``factors`` (2, weights) multiply the rows of label -1 and +1. Hessians are ``factored``, or else only their
