@@ -49,8 +49,8 @@ def test_an_interaction_holds_no_function_of_one_feature():
     t = (np.arange(400) + 0.5) / 400
     X = np.column_stack([np.tile(t[::20], 20), np.repeat(t[::20], 20)])
     columns = AdditiveColumns(X, interactions=True)
-    image = columns.images(np.cos(5 * X[:, 0]))[:, 2].reshape(20, 20)
-    assert np.abs(image).max() < 1e-2 * np.abs(columns.images(np.cos(5 * X[:, 0]))[:, 0]).max()
+    alone, _, both = columns.images(np.cos(5 * X[:, 0]), np.arange(3)).T
+    assert np.abs(both).max() < 1e-2 * np.abs(alone).max()
 
 
 def test_nothing_is_chosen_where_the_loss_weighs_little():
@@ -165,4 +165,17 @@ def test_images_of_more_components_than_rows_are_those_of_each():
     rng = np.random.default_rng(0)
     columns, coef = AdditiveColumns(rng.random((5, 7)), True), rng.normal(size=5)
     each = [columns.weighted(one).apply(coef) for one in np.eye(len(columns.components))]
-    np.testing.assert_allclose(columns.images(coef), np.column_stack(each), atol=1e-12)
+    for chosen in (np.arange(len(each)), np.array([0, 3, 8, 20])):  # all products at once, and one by one
+        np.testing.assert_allclose(columns.images(coef, chosen), np.column_stack(each)[:, chosen], atol=1e-12)
+    np.testing.assert_allclose(columns.squares(coef), coef @ np.column_stack(each), atol=1e-12)
+
+
+def test_a_working_set_of_very_many_components_ends_where_all_of_them_move(monkeypatch):
+    X, y = rows(60, 8)
+    few = AdditiveKernelClassifier(interactions=True, tol=1e-7).fit(X, y)
+    monkeypatch.setattr("softmargin.solvers.components.selection._MOST", 10)
+    model = AdditiveKernelClassifier(interactions=True, tol=1e-7).fit(X, y)
+    assert few.solution_.converged
+    assert model.solution_.converged
+    np.testing.assert_allclose(model.solution_.objective, few.solution_.objective, rtol=1e-7)
+    np.testing.assert_allclose(model.component_norms_, few.component_norms_, atol=1e-4)

@@ -14,7 +14,7 @@ alike. A feature that is constant in training makes no component.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -34,6 +34,7 @@ Component = tuple[int, ...]
 
 _MEAN_DIAGONAL = 31 / 360
 _BLOCK_BYTES = 1 << 25  # similarities of all features at once: as many rows as fit here
+_ALL_PAIRS = 8  # products of all pairs of features by BLAS take as long as that share of them one by one
 _KEPT_BYTES = 1 << 28  # such blocks kept between passes: beyond, they are computed again
 
 
@@ -67,8 +68,8 @@ class AdditiveSplines(KernelFunction):
 
     def weighted(self, weights: Array) -> AdditiveSplines:
         """The same components with other weights; those of weight zero are left out."""
-        kept = [(one, float(weight)) for one, weight in zip(self.components, weights, strict=True) if weight > 0]
-        components, values = tuple(one for one, _ in kept), tuple(value for _, value in kept)
+        kept = np.flatnonzero(weights > 0)
+        components, values = tuple(self.components[j] for j in kept), tuple(weights[kept].tolist())
         return AdditiveSplines(components, values, self.low, self.high)
 
     def unit(self, X: Any) -> Array:
@@ -90,41 +91,56 @@ class AdditiveSplines(KernelFunction):
         return first, np.array([place[component[-1]] for component in self.components], dtype=np.intp)
 
     def blocks(self, left: Array, right: Array) -> Iterator[tuple[slice, Array]]:
-        """Blocks of rows brought to [0, 1]: ``k(x_iv, z_jv)`` of all features, of shape (rows, features, columns)."""
+        """Blocks of rows brought to [0, 1]: ``k(x_iv, z_jv)`` of all features, of shape (features, rows, columns)."""
         features = self.features
         step = max(1, _BLOCK_BYTES // (8 * max(1, len(features) * len(right))))
         for start in range(0, len(left), step):
             rows = slice(start, min(start + step, len(left)))
-            block = np.empty((rows.stop - start, len(features), len(right)))
+            block = np.empty((len(features), rows.stop - start, len(right)))
             for number, v in enumerate(features):
-                block[:, number] = spline(left[rows, v], right[:, v])
+                block[number] = spline(left[rows, v], right[:, v])
             yield rows, block
 
-    def add_up(self, block: Array) -> Array:
+    def add_up(self, block: Array, weights: Array) -> Array:
         """Rows of the kernel: ``sum_v S_v (w_v + sum_u W_vu S_u)``, where the inner sums are matrix products."""
-        first, last = self.places
-        single, pairs = np.zeros(block.shape[1]), np.zeros((block.shape[1], block.shape[1]))
-        weights, alone = np.array(self.weights), first == last
+        first, last = (places[weights > 0] for places in self.places)
+        used = np.unique(np.concatenate([first, last]))
+        first, last = np.searchsorted(used, first), np.searchsorted(used, last)
+        block, weights = block[used] if len(used) < len(block) else block, weights[weights > 0]
+        single, pairs, alone = np.zeros(len(used)), np.zeros((len(used), len(used))), first == last
         single[first[alone]], pairs[first[~alone], last[~alone]] = weights[alone], weights[~alone]
         if alone.all():
-            return np.asarray(np.matmul(single, block))
-        return np.asarray(np.einsum("ivj,ivj->ij", block, np.matmul(pairs, block) + single[:, None]))
+            return np.tensordot(single, block, axes=1)
+        return np.einsum("vij,vij->ij", block, np.tensordot(pairs, block, axes=1) + single[:, None, None])
 
-    def images(self, block: Array, coef: Array) -> Array:
-        """Those rows of ``K_j coef`` for every component, a column each and without the weights."""
+    def images(self, block: Array, coef: Array, chosen: NDArray[np.intp]) -> Array:
+        """Those rows of ``K_j coef`` for the chosen components, a column each and without the weights."""
+        first, last = (places[chosen] for places in self.places)
+        images, pairs = np.empty((block.shape[1], len(chosen))), np.flatnonzero(first != last)
+        alone = np.flatnonzero(first == last)
+        images[:, alone] = np.matmul(block[first[alone]], coef).T
+        if len(self.features) ** 2 <= _ALL_PAIRS * len(pairs):
+            by_row = block.transpose(1, 0, 2)
+            images[:, pairs] = np.matmul(by_row * coef, by_row.transpose(0, 2, 1))[:, first[pairs], last[pairs]]
+        else:
+            for j in pairs:
+                images[:, j] = (block[first[j]] * block[last[j]]) @ coef
+        return images
+
+    def squares(self, block: Array, left: Array, right: Array) -> Array:
+        """What those rows add to ``left'K_j right``, for every component."""
         first, last = self.places
-        alone = first == last
-        images = (block @ coef)[:, first]
-        if not alone.all():
-            pairs = np.matmul(block * coef, block.transpose(0, 2, 1))
-            images[:, ~alone] = pairs[:, first[~alone], last[~alone]]
-        return np.asarray(images)
+        flat, products = block.reshape(len(block), -1), np.outer(left, right).ravel()
+        squares, pairs = (flat @ products)[first], first != last
+        if pairs.any():
+            squares[pairs] = ((flat * products) @ flat.T)[first[pairs], last[pairs]]
+        return np.asarray(squares)
 
     def __call__(self, A: Any, B: Any) -> Array:
         K = np.zeros((len(A), len(B)), dtype=np.result_type(A.dtype, B.dtype))
         left = self.unit(A)
         for rows, block in self.blocks(left, left if A is B else self.unit(B)) if self.components else ():
-            K[rows] = self.add_up(block)
+            K[rows] = self.add_up(block, np.array(self.weights))
         return K
 
 
@@ -142,18 +158,25 @@ class AdditiveColumns:
 
     def weighted(self, weights: Array) -> KernelColumns:
         """Kernel columns of the sum."""
-        K, splines = np.zeros((len(self.X), len(self.X))), replace(self.splines, weights=tuple(weights.tolist()))
+        K = np.zeros((len(self.X), len(self.X)))
         if np.any(weights > 0):
             for rows, block in self._blocks():
-                K[rows] = splines.add_up(block)
+                K[rows] = self.splines.add_up(block, weights)
         return KernelColumns(K, Kernel(self.splines.weighted(weights)), self.X)
 
-    def images(self, coef: Array) -> Array:
-        """``K_j coef`` of every component, a column each."""
-        images = np.zeros((len(self.X), len(self.components)))
+    def images(self, coef: Array, chosen: NDArray[np.intp]) -> Array:
+        """``K_j coef`` of the chosen components, a column each."""
+        images = np.zeros((len(self.X), len(chosen)))
         for rows, block in self._blocks():
-            images[rows] = self.splines.images(block, coef)
+            images[rows] = self.splines.images(block, coef, chosen)
         return images
+
+    def squares(self, coef: Array) -> Array:
+        """``coef'K_j coef`` of every component, by matrix products: ``sum_ir (c_i c_r S_u(i, r)) S_v(i, r)``."""
+        squares = np.zeros(len(self.components))
+        for rows, block in self._blocks():
+            squares += self.splines.squares(block, coef[rows], coef)
+        return np.maximum(squares, 0.0)
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         if not self.components:

@@ -14,7 +14,8 @@ with ``K = sum_j theta_j K_j``: an ordinary kernel fit inside. ``g`` is convex f
 Lin and Zhang alternate a kernel fit and a nonnegative garrote (``beta`` fixed). That is a bound of ``g`` that touches
 it, and it converges linearly, by a factor of 0.8 to 0.97 a round on simulated rows; Newton's method with the sign
 constraint (a nonnegative least-squares problem a step) needs seven to nine kernel fits for six digits. Of very many
-components only those in use and the worst violators, ``q_j > 1``, move in a step; the certificate asks all of them.
+components a working set moves, those in use and the others of largest ``q_j``; where it has converged all components
+are asked, which makes the next working set or the certificate.
 
 *Certificate.* The dual of (S) has the constraints ``q_j <= 1``. ``s beta`` with ``s = min(1, 1 / max_j q_j^(1/2))``
 keeps them, and the dual objective is concave, so it is at least ``s D(beta) + (1 - s) D(0)``: the value of (S) less
@@ -28,6 +29,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +63,10 @@ _INNER = 1e-12  # the relative gap of kernel fits: gradients in theta, of first 
 _NOISE = 1e-11  # relative changes of the objective that the kernel fits explain
 _NEGLIGIBLE = 1e-10  # weights below this share of the largest are rounding of the least-squares problem
 _ROUNDS = 100  # bounds of a nonconvex loss
-_MOST = 500  # components that move at a time: the Hessian of more, and its least-squares problem, take seconds
+_MOST = 500  # components that all move: the Hessian of more, and its least-squares problem, take seconds
+_SCALINGS = 20  # kernel fits that look for the scale of the weights
+_SMALLEST = 200  # components of a working set, or twice those in use
+_SHARE = 1e-2  # of the last gap of all components: a working set is not solved further before they are asked again
 
 
 class ComponentFit(NamedTuple):
@@ -74,34 +79,63 @@ class ComponentFit(NamedTuple):
 
 @dataclass(frozen=True)
 class _Point:
-    """A kernel fit at given weights and what it says of all components."""
+    """A kernel fit at given weights and what it says of the components that move; the weights of others are zero."""
 
+    columns: AdditiveColumns
+    moving: NDArray[np.intp]
     weights: Array
     problem: Problem
     solution: Solution
     margins: Array
-    images: Array
-    squares: Array
+    known_gap: float = 0.0  # of all components, where they were asked last
 
     @classmethod
-    def at(cls, weights: Array, problem: Problem, columns: AdditiveColumns, start: Solution | None) -> _Point:
+    def at(
+        cls,
+        weights: Array,
+        problem: Problem,
+        columns: AdditiveColumns,
+        moving: NDArray[np.intp],
+        start: Solution | None,
+    ) -> _Point:
         problem = replace(problem, expansion=columns.weighted(weights))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the gap of (S) counts, and it is measured
             solution = solve(problem, start, tol=_INNER)
-        margins = problem.margins(solution.coef, solution.intercept)
-        beta = -problem.y * problem.evaluate(margins).slope  # the coefficients; known also where all weights are zero
-        images = columns.images(beta)
-        return cls(weights, problem, solution, margins, images, np.maximum(beta @ images, 0.0))
+        return cls(columns, moving, weights, problem, solution, problem.margins(solution.coef, solution.intercept))
+
+    @cached_property
+    def beta(self) -> Array:
+        """The coefficients; known also where all weights are zero."""
+        return -self.problem.y * self.problem.evaluate(self.margins).slope
+
+    @cached_property
+    def images(self) -> Array:
+        """``K_j beta`` of the components that move."""
+        return self.columns.images(self.beta, self.moving)
+
+    @cached_property
+    def squares(self) -> Array:
+        """``q_j`` of the components that move."""
+        return np.maximum(self.beta @ self.images, 0.0)
+
+    @cached_property
+    def all_squares(self) -> Array:
+        """``q_j`` of every component."""
+        if len(self.moving) == len(self.weights):
+            return self.squares
+        return self.columns.squares(self.beta)
 
     @property
     def smoothed(self) -> float:
         """``g(theta) + sum theta / 2``."""
         return self.solution.objective + 0.5 * float(self.weights.sum())
 
-    @property
+    @cached_property
     def norms(self) -> Array:
-        return self.weights * np.sqrt(self.squares)
+        norms = np.zeros_like(self.weights)
+        norms[self.moving] = self.weights[self.moving] * np.sqrt(self.squares)
+        return norms
 
     @property
     def objective(self) -> float:
@@ -110,43 +144,46 @@ class _Point:
 
     def gap(self) -> float:
         """The relative duality gap of (S); for tilted losses, which may have no floor, how far its conditions fail."""
-        largest, scale = float(np.sqrt(self.squares.max(initial=0.0))), max(abs(self.objective), _TINY)
+        return self._gap(self.all_squares)
+
+    def gap_of_moving(self) -> float:
+        """That of (S) without the components that do not move."""
+        return self._gap(self.squares)
+
+    def _gap(self, squares: Array) -> float:
+        largest, scale = float(np.sqrt(squares.max(initial=0.0))), max(abs(self.objective), _TINY)
         if self.problem.tilt is not None:
             return max(largest - 1, 0.0) + (self.smoothed - self.objective) / scale + self.solution.gap
-        s, whole = 1 / max(1.0, largest), self.problem.cost(self.margins) + float(self.weights @ self.squares)
+        s = 1 / max(1.0, largest)
+        whole = self.problem.cost(self.margins) + float(self.weights[self.moving] @ self.squares)
         bound = s * whole + (1 - s) * (self.problem.floor + self.problem.constant)
         return max(self.objective - bound, 0.0) / scale + self.solution.gap
 
     def newton_weights(self) -> Array:
         """The minimiser over ``theta >= 0`` of the quadratic model of ``g`` here."""
-        moving = self._moving()
-        slope, H = 0.5 * (1 - self.squares[moving]), self._hessian(moving)
+        slope, H = 0.5 * (1 - self.squares), self._hessian()
         ridge = 1e-12 * max(float(np.trace(H)), _TINY) / max(len(H), 1)
         add_to_diagonal(H, ridge)
-        right = H @ self.weights[moving] - slope
+        right = H @ self.weights[self.moving] - slope
         L = shifted_cholesky(H).triangle()
         target = linalg.solve_triangular(L, right, lower=True, check_finite=False)
         found, _ = nnls(L.T, target, maxiter=100 * len(target))
         weights = np.zeros_like(self.weights)
-        weights[moving] = np.where(found > _NEGLIGIBLE * found.max(initial=0.0), found, 0.0)
+        weights[self.moving] = np.where(found > _NEGLIGIBLE * found.max(initial=0.0), found, 0.0)
         return weights
 
-    def _moving(self) -> NDArray[np.intp]:
-        """All components, or those in use and the worst violators of very many."""
-        if len(self.weights) <= _MOST:
-            return np.arange(len(self.weights))
-        used = np.flatnonzero(self.weights)
-        others = np.setdiff1d(np.flatnonzero(self.squares > 1), used)
-        room = max(_MOST - len(used), _MOST // 10)
-        worst = others[np.argsort(-self.squares[others], kind="stable")[:room]]
-        return np.sort(np.concatenate([used, worst]))
+    def with_next_working_set(self) -> _Point:
+        """The same fit, where those in use and the others of largest ``q_j`` move."""
+        first = np.where(self.weights > 0, np.inf, self.all_squares)
+        room = max(_SMALLEST, 2 * np.count_nonzero(self.weights))
+        return replace(self, moving=np.sort(np.argsort(-first, kind="stable")[:room]), known_gap=self.gap())
 
-    def _hessian(self, moving: NDArray[np.intp]) -> Array:
-        """``G'MG`` of some components, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
+    def _hessian(self) -> Array:
+        """``G'MG`` of what moves, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
         r = np.sqrt(np.maximum(self.problem.evaluate(self.margins).curvature, 0.0))
         A = r[:, None] * self.problem.expansion.outer() * r
         add_to_diagonal(A, 1.0)
-        half = r[:, None] * np.column_stack([self.images[:, moving], np.ones(len(r))])
+        half = r[:, None] * np.column_stack([self.images, np.ones(len(r))])
         inner = half.T @ shifted_cholesky(A)(half)
         H, border, corner = inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1])
         if self.problem.fit_intercept and corner > 0:
@@ -189,12 +226,11 @@ class _Search:
 
     def convex(self, problem: Problem, weights: Array, start: Solution | None) -> tuple[_Point, list[float]]:
         """The last point and the objectives on the way."""
-        point = _Point.at(weights, problem, self.columns, start)
+        moving = np.arange(len(weights)) if len(weights) <= _MOST else np.flatnonzero(weights)
+        point = self._scaled(_Point.at(weights, problem, self.columns, moving, start))
         history = [point.objective]
         for _ in range(self.max_iter):
-            if point.gap() <= self.tol:
-                break
-            further = self._step(point)
+            further = self._further(point)
             if further is None:
                 break
             point = further
@@ -204,19 +240,48 @@ class _Search:
                 report("component selection", f"objective {point.objective:.12g}, {used} components", self.verbose)
         return point, history
 
+    def _scaled(self, point: _Point) -> _Point:
+        """The weights raised by a common factor: on ``g``, like ``1 / theta``, Newton's steps only grow them by halves.
+
+        With the functions fixed the best factor ``t`` minimises ``sum theta_j q_j / (2t) + t sum theta_j / 2``, a bound
+        that touches: the objective falls.
+        """
+        for _ in range(_SCALINGS):
+            weights, solution = point.weights[point.moving], point.solution
+            factor = np.sqrt(float(weights @ point.squares) / max(float(weights.sum()), _TINY))
+            if factor < 2:
+                break
+            same = replace(solution, coef=solution.coef / factor)
+            further = _Point.at(factor * point.weights, point.problem, self.columns, point.moving, same)
+            if not further.smoothed < point.smoothed:
+                break
+            point = further
+        return point
+
+    def _further(self, point: _Point) -> _Point | None:
+        """A step of the working set or, where that has none to make, of the next one; None at the end."""
+        everything = len(point.moving) == len(point.weights)
+        enough = self.tol if everything else max(self.tol, _SHARE * point.known_gap)
+        further = self._step(point) if point.gap_of_moving() > enough else None
+        if further is not None or everything or point.gap() <= self.tol:
+            return further
+        return self._step(point.with_next_working_set())
+
     def _step(self, point: _Point) -> _Point | None:
         change = point.newton_weights() - point.weights
-        slope = 0.5 * float((1 - point.squares) @ change)
+        slope = 0.5 * float((1 - point.squares) @ change[point.moving])
 
         def at(length: float) -> tuple[float, _Point]:
-            there = _Point.at(point.weights + length * change, point.problem, self.columns, point.solution)
-            return there.smoothed, there
+            weights = point.weights + length * change
+            there = _Point.at(weights, point.problem, self.columns, point.moving, point.solution)
+            return there.smoothed, replace(there, known_gap=point.known_gap)
 
         noise = _NOISE * abs(point.smoothed)
         step = backtrack(at, point.smoothed, min(slope, 0.0), noise=noise, shortest=1e-6)
-        if step is None or (step.value >= point.smoothed - noise and step.there.gap() >= point.gap()):
+        if step is None:
             return None
-        return step.there
+        stalled = step.value >= point.smoothed - noise and step.there.gap_of_moving() >= point.gap_of_moving()
+        return None if stalled else step.there
 
     def result(self, point: _Point, history: list[float], more: float = 0.0) -> ComponentFit:
         """The fit with its certificate; ``more`` is what the gap of a bound leaves out."""
