@@ -141,3 +141,40 @@ def test_a_flat_penalty_on_separated_rows_is_told_from_a_slow_descent(loss):
     with pytest.warns(ConvergenceWarning, match="no minimum"):
         model.fit(X, X[:, 0] > 0)
     assert model.solution_.status == "unbounded"
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential"])
+@pytest.mark.parametrize("penalty", [MCP(), SCAD(), ElasticNet(1.0, factors=np.array([1.0, 0.0]))])
+def test_rows_of_which_only_some_are_separated_leave_no_minimum_either(penalty, loss):
+    """A group of one class runs away along its indicator, while the other rows hold the rest of the fit."""
+    rng = np.random.default_rng(0)
+    steady, group = rng.standard_normal(200), rng.integers(0, 2, 200)
+    y = (group == 1) | (2 * steady + rng.logistic(size=200) > 0)
+    X = np.column_stack([0.3 * steady, group])
+    with pytest.warns(ConvergenceWarning, match="no minimum"):
+        model = MarginClassifier(loss=loss, penalty=penalty, C=10.0).fit(X, y)
+    assert model.solution_.status == "unbounded"
+    assert not model.solution_.converged
+    y[np.flatnonzero(group)[0]] = False  # one row of the other class in the group is enough to hold it
+    assert MarginClassifier(loss=loss, penalty=penalty, C=10.0).fit(X, y).solution_.converged
+
+
+def test_a_sign_constraint_can_hold_what_would_run_away():
+    rng = np.random.default_rng(1)
+    group = rng.integers(0, 2, 60)
+    X, y = group[:, None].astype(float), (group == 0) | (rng.random(60) < 0.5)
+    free, held = (ElasticNet(1.0, factors=np.zeros(1), positive=positive) for positive in (False, True))
+    with pytest.warns(ConvergenceWarning, match="no minimum"):
+        assert MarginClassifier(penalty=free).fit(X, y).solution_.status == "unbounded"
+    assert MarginClassifier(penalty=held).fit(X, y).solution_.converged
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "huberized_hinge"])
+def test_a_loss_with_a_flat_end_has_a_minimum_on_separated_rows(loss):
+    rng = np.random.default_rng(0)
+    X = 0.02 * rng.standard_normal((40, 3))
+    y = X[:, 0] > 0
+    X[:, 0] += np.where(y, 0.01, -0.01)
+    model = MarginClassifier(loss=loss, penalty=SCAD(), C=1e4).fit(X, y)
+    assert model.solution_.converged
+    assert np.min(np.where(y, 1, -1) * model.decision_function(X)) > 1 - 1e-3

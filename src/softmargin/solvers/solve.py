@@ -24,6 +24,7 @@ from softmargin.solvers.conditioning import (
     likely_reason,
     taken_as_start,
 )
+from softmargin.solvers.elastic_net.separation import is_separated
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, MULTICLASS_ENGINES
 from softmargin.solvers.finite_rank_kernels import ROUNDED, FiniteRankKernel
@@ -60,6 +61,8 @@ def solve(
             raise ValueError(f"{engine.name} met equations without a solution. {likely_reason(problem)}") from error
         check_finite(solution, problem)
         solution = _judged(solution, tol)
+        if not several and _has_no_minimum(problem, solution):
+            solution = replace(solution, status="unbounded", converged=False)
     _warn(engine, solution, tol)
     return solution
 
@@ -111,6 +114,13 @@ def _judged(solution: Solution, tol: float) -> Solution:
     """The solution with what its numbers say: whether the gap is small, and whether it depends on the rows at all."""
     status = "constant" if solution.status == "ok" and not np.any(solution.coef) else solution.status
     return replace(solution, converged=solution.converged and solution.gap <= tol, status=status)
+
+
+def _has_no_minimum(problem: Problem, solution: Solution) -> bool:
+    """Whether a point that looks stationary is one of a descent without end, stopped where slopes are below ``tol``."""
+    if not (solution.converged and solution.status == "ok" and problem.loss.convex and problem.expansion.is_resident):
+        return False
+    return is_separated(problem, solution.coef, solution.intercept)
 
 
 def _warn(engine: Engine, solution: Solution, tol: float) -> None:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from softmargin.problem import Problem
 from softmargin.solvers.engine import relative_gap
 
-__all__ = ["Certificate", "PrimalDual", "certify", "is_unbounded", "violations"]
+__all__ = ["Certificate", "PrimalDual", "certify", "violations"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -44,23 +44,6 @@ class Certificate(NamedTuple):
     def relative(self, objective: float, penalty: float) -> float:
         """The measure in units of the objective; a violation already is in units of the l1 cost."""
         return relative_gap(self.gap, objective, penalty) if self.kind == "duality gap" else self.gap
-
-
-def is_unbounded(problem: Problem, coef: Array, cost: Array, margins: Array) -> bool:
-    """Whether growing the coefficients that cost nothing lowers the objective for ever.
-
-    That is so without a ridge where those coefficients (of no l1 cost, or on the flat part of a concave penalty) alone
-    separate the rows that still have a slope: the sum of their losses then falls to its infimum and has no minimum.
-    """
-    free = np.where(cost == 0, coef, 0.0)
-    if problem.penalty.ridge > 0 or problem.tilt is not None or not np.any(free):
-        return False
-    pulled = (problem.loss.slope(margins) != 0) & (problem.weights > 0)
-    if not pulled.any():
-        return False
-    scores, y = problem.expansion.apply(free)[pulled], problem.y[pulled]
-    low, high = float(scores[y > 0].min(initial=np.inf)), float(scores[y < 0].max(initial=-np.inf))
-    return low > high if problem.fit_intercept else low > 0 > high
 
 
 def violations(G: Array, coef: Array, cost: Array, positive: bool) -> Array:

@@ -29,8 +29,9 @@ from softmargin._progress import is_heard, report
 from softmargin.losses import Loss
 from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
-from softmargin.solvers.elastic_net.certificate import Certificate, PrimalDual, certify, is_unbounded, violations
+from softmargin.solvers.elastic_net.certificate import Certificate, PrimalDual, certify, violations
 from softmargin.solvers.elastic_net.quadratic_model import Columns
+from softmargin.solvers.elastic_net.separation import is_unbounded
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.linalg import backtrack
 from softmargin.solvers.ridge.line_search import center

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from softmargin._progress import is_heard, report
 from softmargin.problem import Problem
 from softmargin.solution import Solution
-from softmargin.solvers.elastic_net.certificate import is_unbounded
+from softmargin.solvers.elastic_net.separation import is_unbounded
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.nonconvex.convex_bounds import (
     bound_at,
