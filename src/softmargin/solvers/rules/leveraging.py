@@ -300,10 +300,10 @@ def _forces(
     force, size = -float(pull @ point.slope), float(np.abs(pull) @ np.abs(point.slope))
     bend = float((pull * column) @ point.curvature)
     if smoothing:
-        right, wrong = float(risk.loss.slope(delta)), float(risk.loss.slope(-delta))
-        force -= smoothing * (right - wrong)
-        bend += smoothing * (float(risk.loss.curvature(delta)) + float(risk.loss.curvature(-delta)))
-        size += smoothing * (abs(right) + abs(wrong))
+        _, (right, wrong), bends = risk.loss.evaluate(np.array([delta, -delta]))
+        force -= smoothing * float(right - wrong)
+        bend += smoothing * float(bends.sum())
+        size += smoothing * float(abs(right) + abs(wrong))
     return force, bend, size
 
 

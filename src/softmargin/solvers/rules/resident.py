@@ -25,6 +25,8 @@ __all__ = ["ResidentState"]
 
 Array = NDArray[np.floating[Any]]
 
+_TRIAL_TOL = 1e-5  # of steps that only rank proposals: the risk they reach is off by the square of it
+
 
 @dataclass(kw_only=True)
 class ResidentState(ModelState):
@@ -122,7 +124,7 @@ class ResidentState(ModelState):
         smoothing = self.smoothing or FALLBACK_SMOOTHING if len(values) > 1 or self._pure(values[0]) else self.smoothing
         if len(values) == 1:
             return [
-                leverage(self.risk_of(k), point, values[0], smoothing=smoothing).point
+                leverage(self.risk_of(k), point, values[0], smoothing=smoothing, tol=_TRIAL_TOL).point
                 for k, point in enumerate(self.points)
             ]
         columns = self.learner.hold(len(values))
@@ -130,7 +132,7 @@ class ResidentState(ModelState):
             columns.append(one.content)
         start = np.zeros(len(values))
         return [
-            correct(self.risk_of(k), columns, Block(start, point), smoothing=smoothing).point
+            correct(self.risk_of(k), columns, Block(start, point), smoothing=smoothing, tol=_TRIAL_TOL).point
             for k, point in enumerate(self.points)
         ]
 
