@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -168,6 +169,21 @@ def test_passes_scikit_learns_checks(params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         check_estimator(ProbabilisticSVC(**params))
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e8, 1e30, 1e60, 1e100])
+@pytest.mark.parametrize("n_components", [None, 20])
+def test_rows_beyond_double_precision_are_refused_or_certified(n_components, scale):
+    x = np.linspace(-1, 5, 40)[:, None] * scale
+    model = ProbabilisticSVC(kernel="poly", gamma=10.0, n_components=n_components, random_state=0)
+    refusal = ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(x, x[:, 0] > 2 * scale)
+    except ValueError as error:
+        refusal = str(error)
+    assert re.search("columns of X|Scale the features", refusal) if refusal else np.isfinite(model.solution_.gap)
 
 
 def test_the_certificate_holds_where_costs_are_too_large_to_add_up():

@@ -94,16 +94,28 @@ class GridFamily(WeightFamily):
         coef = np.empty((expansion.shape[1], len(self.pi)))
         scores, self.intercept = np.empty((len(y), len(self.pi))), np.empty(len(self.pi))
         svms = self._fit_svms(y, weights)
-        for j, found, column, objective in svms if method == "svm" else self._fit_psis(y, weights, svms):
-            coef[:, j], self.intercept[j] = column, found.intercept
-            scores[:, j] = found.gradient + y + found.intercept
-            self.n_iter += found.n_iter
-            self.converged = self.converged and found.converged
-            if j == self._half:
-                self.plain = _plain(found, column, objective, plan.tol)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
+            for j, found, column, objective in svms if method == "svm" else self._fit_psis(y, weights, svms):
+                self._check_finite(j, found, column, objective)
+                coef[:, j], self.intercept[j] = column, found.intercept
+                scores[:, j] = found.gradient + y + found.intercept
+                self.n_iter += found.n_iter
+                self.converged = self.converged and found.converged
+                if j == self._half:
+                    self.plain = _plain(found, column, objective, plan.tol)
         self.scorer: Any = expansion.scorer(coef)
         self._support = expansion.support(coef)
         self.training = bracket(scores[:, self._on_grid])
+
+    def _check_finite(self, j: int, found: BoxSolution, coef: np.ndarray, objective: float) -> None:
+        """Refuse a machine that is not a number, or whose certificate is none."""
+        numbers = found.intercept, objective, min(found.gap, found.violation)
+        if not (np.isfinite(numbers).all() and np.isfinite(coef).all()):
+            raise ValueError(
+                f"The machine of class weight {self.pi[j]:g} ended with numbers that are not finite: the rows, their "
+                "kernel or C times sample_weight are too large or too small for double precision. Standardise the "
+                "columns of X, or scale the kernel, C or the weights."
+            )
 
     def _outward(self) -> Any:
         """Weights from 1/2 to both ends, each with the neighbour it starts from; swapped labels mirror the order."""

@@ -39,7 +39,7 @@ def require_semidefinite(K: Array) -> None:
     vector = np.ones(n)
     for _ in range(8):  # a lower bound of the largest eigenvalue is all the test needs
         image = K @ vector
-        vector = image / max(float(np.linalg.norm(image)), np.finfo(np.float64).tiny)
+        vector = image / max(float(linalg.norm(image)), np.finfo(np.float64).tiny)  # whose squares may overflow
     largest = max(abs(float(vector @ (K @ vector))), float(np.abs(np.diagonal(K)).max(initial=0.0)))
     tolerance = max(INDEFINITE, 10 * n * float(np.finfo(K.dtype).eps))
     shifted = np.array(K, dtype=np.float64, order="F")
