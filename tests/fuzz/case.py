@@ -24,6 +24,7 @@ from .functions import FUNCTIONS
 from .model_files import check_file
 from .oracles import check_answers, check_certified, check_pickle
 from .parameters import draw_invalid, draw_parameters
+from .prediction import check_prediction
 from .relations import RELATIONS, fit_plain
 from .simultaneous import check_simultaneous_certificate
 from .state import check_interrupt, check_refit, check_threads
@@ -43,12 +44,13 @@ RARELY = {"AutoClassifier": 0.1, "TunedClassifier": 0.6, "TruncatedLogisticRegre
 AT_ONCE = 1e-9  # seconds
 SHARES = {
     "answers": 0.36,
-    "relation": 0.26,
+    "relation": 0.24,
     "refit": 0.08,
     "invalid": 0.1,
     "interrupt": 0.03,
     "threads": 0.02,
     "function": 0.15,
+    "prediction": 0.02,
 }
 
 
@@ -231,6 +233,11 @@ class Case:
                 raise Fault(f"invalid {key} refused without its name", str(refusal)[:200]) from refusal
             raise
         raise Fault(f"invalid {key} accepted", f"{name}({key}={value!r})")
+
+    def _prediction(self, rng: Rng, caught: list[Any]) -> None:
+        model, data = self._model(rng)[0], draw_data(rng, large=False, trouble=0.0)
+        self._describe("prediction", model, data)
+        check_prediction(rng, model, data.dense, data.codes)
 
     def _function(self, rng: Rng, caught: list[Any]) -> None:
         share = np.array([weight for _, weight in FUNCTIONS])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -119,6 +120,22 @@ def linear_kernel_is_features(rng: Rng, model: Any, data: Data) -> None:
     near(scores_of(first, data.dense), scores_of(second, data.dense), TOLERANCE, "linear kernel differs from features")
 
 
+def precomputed_is_kernel(rng: Rng, model: Any, data: Data) -> None:
+    """A kernel computed beforehand is the kernel."""
+    own = model.get_params(deep=False)
+    if "kernel" not in own:
+        return
+    gamma = float(10 ** rng.uniform(-2, 1))
+    K = np.exp(-gamma * cdist(data.dense, data.dense, "sqeuclidean"))
+    given = {"kernel": "rbf", "gamma": gamma, "n_components": None}
+    first = clone(model).set_params(**{key: value for key, value in given.items() if key in own})
+    fitted = fit_plain(first, data.dense, data.codes, data.times)
+    other = fit_plain(clone(first).set_params(kernel="precomputed"), K, data.codes, data.times)
+    if any(not one.converged and one.gap > _LARGE_GAP for one in solutions_of(fitted) + solutions_of(other)):
+        raise Refusal(ValueError("the fit did not converge, which it says"))
+    near(scores_of(fitted, data.dense), scores_of(other, K), TOLERANCE, "a precomputed kernel differs")
+
+
 def single_precision(rng: Rng, model: Any, data: Data) -> None:
     """Single precision is close to double."""
     X = data.dense.astype(np.float32)
@@ -156,5 +173,5 @@ def _largest_terms(model: Any, X: Any) -> float:
 
 RELATIONS: tuple[Callable[[Rng, Any, Data], None], ...] = (
     row_order, label_names, swapped_classes, weights_are_repeats, zero_weight_is_no_row, sparse_is_dense,
-    linear_kernel_is_features, single_precision, same_again, one_row_at_a_time,
+    linear_kernel_is_features, precomputed_is_kernel, single_precision, same_again, one_row_at_a_time,
 )  # fmt: skip
