@@ -185,3 +185,20 @@ def test_similarities_of_rows_to_themselves_are_the_diagonal(name):
     X = RNG.normal(size=(150, 3))
     columns = expand(X, Kernel(name, 0.5, 2, 1.0))
     np.testing.assert_allclose(columns.diagonal(), np.diagonal(Kernel(name, 0.5, 2, 1.0)(X, X)))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_a_users_function_is_heard_in_double_precision_and_once_for_a_pair_of_training_rows(kind):
+    calls = []
+
+    def cosine(a, b):
+        a, b = (np.ravel(row.toarray() if sparse.issparse(row) else row).astype(np.float64) for row in (a, b))
+        calls.append(1)
+        return float((1 + a @ b) / np.sqrt((1 + a @ a) * (1 + b @ b)))
+
+    X = np.random.default_rng(4).normal(size=(40, 2)).astype(np.float32)
+    single, double = (KernelColumns.from_rows(kind(rows), Kernel(cosine)) for rows in (X, X.astype(np.float64)))
+    np.testing.assert_array_equal(single.outer(), double.outer())
+    calls.clear()
+    ProbabilisticSVC(kernel=cosine, tol=3e-7).fit(kind(X), np.arange(40) % 3)
+    assert len(calls) <= 40 * 41 / 2

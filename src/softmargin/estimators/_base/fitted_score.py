@@ -67,7 +67,7 @@ class FittedScore:
 def in_their_precision(rows: Any, score: Any, intercept: np.ndarray) -> tuple[Any, np.ndarray]:
     """A score and its intercepts in the type of the training ``rows``, unless their scores change by that."""
     dtype = rows.dtype
-    if dtype == np.float64:
+    if dtype == np.float64 or _is_called_by_pairs(score):
         return score, intercept
     rounded, shift = replace(score, coef=score.coef.astype(dtype)), intercept.astype(dtype)
     some = rows[np.unique(np.linspace(0, rows.shape[0] - 1, _SOME_ROWS).astype(np.intp))]
@@ -76,6 +76,14 @@ def in_their_precision(rows: Any, score: Any, intercept: np.ndarray) -> tuple[An
         change = np.abs(rounded(some) + shift - exact).max(axis=0)
     keeps = np.all(change <= _KEPT * np.abs(exact).max(axis=0))  # not where single precision overflows
     return (rounded, shift) if keeps else (score, intercept)
+
+
+def _is_called_by_pairs(score: Any) -> bool:
+    """Whether a user's function makes the similarities: called for two rows at a time, fewer digits gain it nothing.
+
+    To measure what they lose would take more calls than a fit of a few hundred rows.
+    """
+    return isinstance(score, KernelScore) and score.kernel.is_own and not score.kernel.precomputed
 
 
 class Scored:

@@ -68,9 +68,10 @@ class KernelScore:
 def _similarities_among(points: Any, kernel: Kernel) -> Array:
     """The matrix of all pairs; of few points in double precision, where it is as semidefinite as the kernel is.
 
-    What single precision cannot hold is refused here as it would be in prediction.
+    So is that of a user's function, whose calls cost more than its numbers. What single precision cannot hold is
+    refused here as it would be in prediction.
     """
-    if points.dtype == np.float32 and points.shape[0] ** 2 <= FEW_NUMBERS:
+    if points.dtype == np.float32 and (kernel.is_own or points.shape[0] ** 2 <= FEW_NUMBERS):
         precise = points.astype(np.float64)
         K = kernel(precise, precise)
         if float(np.abs(K).max(initial=0.0)) <= float(np.finfo(np.float32).max):
@@ -97,7 +98,7 @@ class KernelColumns:
         """Kernel columns of the training rows ``X`` (the Gram matrix itself for a precomputed kernel)."""
         if kernel.precomputed:
             return cls(check_gram(X), kernel, np.arange(X.shape[0]))
-        return cls(check_gram(kernel(X, X)) if kernel.is_own else None, kernel, X)
+        return cls(check_gram(_similarities_among(X, kernel)) if kernel.is_own else None, kernel, X)
 
     @property
     def _matrix(self) -> Array:

@@ -5,6 +5,11 @@ thousands, a polynomial one, features whose rows nearly all end at their corner.
 Cholesky factorisation with pivots (of as many columns as K has rank; features as they are where they have fewer columns
 than rows), some twenty steps of ``interior_point`` on the rows of Z, and the box QP's own finish on K itself.
 
+A matrix given by a user may be semidefinite only up to a rounding coarser than that of doubles: similarities made in
+single precision, divided by the lengths of their rows, have eigenvalues down to some -1e-7. Its box QP is not convex,
+and none of the routes ends. There the eigenvalues beyond the most negative one take its place: the others, of either
+sign, are rounding. In the spectral norm no semidefinite matrix is nearer (Higham 1988).
+
 Of few rows it is not known beforehand, and pair steps are given as much time as the other route takes. Many rows are
 factored where their bounds are large or pair steps have taken as long as that, and only as long as few columns do.
 """
@@ -15,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 from scipy.linalg.lapack import dpstrf
 
 from softmargin.expansions import DenseFeatures, Expansion
@@ -48,6 +54,8 @@ _FAR = 1e8  # scores that a multiplier at its bound allows: beyond, sums of them
 _STEPS = 100
 _FINISH = 50  # working sets that the finish may take
 _EPS = float(np.finfo(np.float64).eps)
+_SINGLE = float(np.finfo(np.float32).eps)
+_ROUNDING = 10 * _EPS  # per row, of the largest similarity: what a factor of a semidefinite matrix leaves of it
 
 
 class GramMachines:
@@ -86,7 +94,10 @@ class GramMachines:
                 return found
         other = _solve_factored(self.rows, self._features, box, tol) if self._crawls and self._features else None
         if other is None:
-            start = start if found is None else found.u
+            if found is not None:
+                start = found.u
+            elif isinstance(start, Iterate) and not self._many:
+                start = start.u  # its gradient may be that of the rows as they were given
             return solve_box_qp(self.rows, box, start=start, tol=tol, max_iter=max_iter)
         if not other.converged and other.violation > self.rows.noise(other.u):
             again = solve_box_qp(
@@ -116,17 +127,42 @@ class GramMachines:
         polish = not reached or is_refined(self.rows.n, tol)
         found = finish_box_qp(self.rows, box, point, tol=tol, max_iter=most, polish=polish)
         if not found.converged and found.violation > self.rows.noise(found.u):
-            assert self.rows.whole is not None
-            self._crawls, self._features = True, self._features or _factored(self.rows.whole)
+            self._crawls = True
+            if self._features is None:
+                self._factorise()
         return found
 
+    def _factorise(self) -> None:
+        """Make the features, and from them the rows again where no features have these as their products."""
+        K = self.rows.whole
+        assert K is not None
+        Z = _cholesky_factor(K)
+        if np.abs(K - Z @ Z.T).max(initial=0.0) > _ROUNDING * len(K) * float(self.diagonal.max(initial=0.0)):
+            nearest = _spectral_factor(K, np.sqrt(np.maximum(self.diagonal, 0.0)))
+            if nearest is not None:
+                Z, self.rows = nearest, GramRows.of(nearest @ nearest.T)
+        self._features = DenseFeatures(Z)
 
-def _factored(K: Array) -> DenseFeatures:
-    """Features whose inner products are ``K``, one for each direction it has."""
+
+def _cholesky_factor(K: Array) -> Array:
+    """``Z`` with ``K = ZZ'``, one column for each direction of a semidefinite matrix."""
     c, pivots, rank, _ = dpstrf(K.T, lower=1)
     Z = np.zeros((len(K), rank))
     Z[pivots - 1] = np.tril(c)[:, :rank]
-    return DenseFeatures(Z)
+    return Z
+
+
+def _spectral_factor(K: Array, lengths: Array) -> Array | None:
+    """The same of the eigenvalues that are more than rounding, whose size the most negative one tells.
+
+    None where that is more than single precision rounds: no such matrix is meant to be semidefinite.
+    """
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    values, vectors = linalg.eigh(K / lengths / lengths[:, None], check_finite=False)
+    if -values[0] > len(K) * _SINGLE:
+        return None
+    kept = values > -values[0]
+    return np.ascontiguousarray(lengths[:, None] * vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def _low_rank(rows: GramRows, diagonal: Array) -> DenseFeatures | None:

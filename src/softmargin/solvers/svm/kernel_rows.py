@@ -56,7 +56,7 @@ class GramRows:
     def of_kernel(cls, expansion: Expansion, dtype: Any, *, whole: bool = False) -> GramRows:
         """The rows of an expansion's inner products: all where asked for or at hand, else on demand."""
         if whole or expansion.has_outer:
-            return cls.of(expansion.outer())
+            return cls.of(expansion.outer().astype(dtype, copy=False))
         return cls(expansion.shape[0], expansion.outer_rows(dtype), dtype=dtype)
 
     @property

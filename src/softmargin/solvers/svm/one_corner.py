@@ -141,10 +141,12 @@ class KinkedFamily:
 def _row_type(expansion: Expansion, largest: float, violation: float) -> Any:
     """Single precision where the accuracy asked for allows it; ``largest`` bounds what a row adds to a score."""
     n = expansion.shape[0]
-    if n <= EXACT_ROWS or expansion.has_outer:
+    if n <= EXACT_ROWS:
+        return np.dtype(np.float64)
+    if expansion.has_outer:
         return expansion.outer().dtype
     rounding = 2e-7 * np.sqrt(n) * largest
-    return np.dtype(np.float32 if expansion.dtype == np.float32 or rounding <= 0.05 * violation else np.float64)
+    return np.dtype(np.float32 if rounding <= 0.05 * violation else np.float64)
 
 
 def _accepts(problem: Problem) -> bool:
