@@ -78,7 +78,9 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         "auto": the loss itself while only ``C`` and the penalty vary, the log loss when other parameters do; the soft
         error where there are no probabilities, and where a robust loss varies.
     cv : int or splitter, default=5
-        Folds of criterion "cv"; criterion "holdout" keeps ``1/cv`` of the rows.
+        Folds of criterion "cv"; criterion "holdout" keeps ``1/cv`` of the rows. Folds cost one fit each per candidate,
+        and where classes are told apart one against the rest, per class: 30 costs, 3 folds and 6 classes are 540 fits
+        of one score. Fewer values of ``C`` (``grid=10``) cost in proportion.
     rule : {"best", "one_se"}
         "one_se" takes the smallest ``C`` whose criterion is within one standard error of the best.
     df : {"trace", "null"}, default="trace"

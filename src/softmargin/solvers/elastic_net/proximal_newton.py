@@ -234,7 +234,8 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
     while True:
         v = problem.expansion.transpose(at.g)
         G = v + ridge * (at.scores if problem.expansion.is_kernel else at.coef)
-        objective, penalty = at.term.cost + at.penalty(), at.penalty()
+        penalty = at.penalty()
+        objective = at.term.cost + penalty
         certificate = at.certify(v)
         gap = certificate.relative(objective, penalty)
         if tol < gap <= _NEARLY * tol:

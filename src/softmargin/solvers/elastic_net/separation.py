@@ -37,8 +37,10 @@ _MOST = 10**6  # entries of the rows on free columns, beyond which the program w
 
 def is_unbounded(problem: Problem, coef: Array, cost: Array, margins: Array) -> bool:
     """Whether growing the coefficients that cost nothing separates the rows that still have a slope."""
+    if problem.penalty.ridge > 0 or problem.tilt is not None:
+        return False
     free = np.where(cost == 0, coef, 0.0)
-    if problem.penalty.ridge > 0 or problem.tilt is not None or not np.any(free):
+    if not np.any(free):
         return False
     pulled = (problem.loss.slope(margins) != 0) & (problem.weights > 0)
     if not np.any(pulled & _falls_for_ever(problem, margins)):

@@ -1,7 +1,8 @@
 """Minimising one convex bound after the other, each from where the last one ended.
 
-Smooth problems with a ridge keep one Newton system and its factors through all rounds, and can take Newton steps of the
-nonconvex problem itself; all others go through whichever engine accepts them.
+Smooth problems with a ridge keep one Newton system and its factors through all rounds; all others go through whichever
+engine accepts them. Both can take Newton steps of the nonconvex problem itself, under l1 costs those of
+:mod:`.support_step`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from softmargin.solvers.engine import Engine
 from softmargin.solvers.nonconvex.dual_bounds import DualSolver, accepts_dual
 from softmargin.solvers.nonconvex.growing_samples import growing_samples
 from softmargin.solvers.nonconvex.majorize_minimise import ROUNDING
+from softmargin.solvers.nonconvex.support_step import support_step
 from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem
 from softmargin.solvers.ridge.indefinite_step import indefinite_step
 from softmargin.solvers.ridge.newton import NEWTON, Point, newton, newton_iterations, newton_system
@@ -30,6 +32,9 @@ __all__ = ["InnerSolver", "inner_solver"]
 Array = NDArray[np.floating[Any]]
 
 _FURTHEST = 0.5  # a Newton step may not move scores further than this, relative to the largest
+# the same under l1 costs, where scores are near zero and few columns hold them: longer steps leave the basin that the
+# bounds lead to, as far as that of the constant classifier
+_NEARBY = 0.1
 _FLAT = 0.3  # a step under a capped loss ends where the slope is this fraction of its first value
 _LONGEST, _SHORTENINGS = 64.0, 5
 _FINEST = 1e-10  # engines that measure gaps by differences of objectives reach no further
@@ -164,9 +169,14 @@ class _NewtonSolver:
         self.point = self.last
 
 
+def _reach(step: Step, margins: Array) -> float:
+    """How far a step moves scores, relative to the largest."""
+    return float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(margins).max()))
+
+
 def _near_enough(here: Point, step: Step, many: bool) -> Point | None:
     """Where a whole step leads, unless that is far or up; of many rows, where a shorter one leads."""
-    reach = float(np.abs(step.scores + step.intercept).max()) / (1 + float(np.abs(here.margins).max()))
+    reach = _reach(step, here.margins)
     if reach > _FURTHEST and not many:
         return None
     step = step.scaled(_FURTHEST / max(reach, _FURTHEST))
@@ -243,7 +253,17 @@ class _EngineSolver:
         return self.warm_start(problem, self._at[0], tol, max_iter, max(verbose - 1, 0))
 
     def newton_step(self, problem: Problem, objective: float) -> bool:
-        return False
+        step = support_step(problem, self.coef, self.margins) if problem.penalty.l1_ratio > 0 else None
+        if step is None or _reach(step, self.margins) > _NEARBY:
+            return False
+        here = self._at[0]
+        coef, intercept = here.coef + step.coef, here.intercept + step.intercept
+        margins = self.margins + problem.y * (step.scores + step.intercept)
+        penalty = problem.penalty.value(coef, problem.expansion.quadratic(coef))
+        if not problem.cost(margins) + penalty <= objective + ROUNDING * (1 + abs(objective)):
+            return False
+        self._last, self._at = self._at, (replace(here, coef=coef, intercept=intercept), margins, penalty)
+        return True
 
     def undo(self) -> None:
         self._at = self._last

@@ -3,9 +3,10 @@
 ``loss.majorize(u)`` returns weights and tilts of a convex loss. Redescending losses are bounded by weighted squared
 hinges, capped likelihoods by the likelihood of the retained rows, capped hinges and flipped-label likelihoods by a
 tilted hinge or logistic loss. Each bound is an ordinary convex problem for the engines at hand, warm-started. Once
-rounds hardly move, Newton steps on the loss itself finish the work; they are taken only where the objective does not
-rise. For capped losses of many rows of features they do all of it, from a rough convex fit, and are searched along. A
-bound that repeats itself ends the search exactly, which capped losses do after few rounds.
+rounds hardly move, Newton steps on the loss itself (under l1 costs on the support) finish the work; they are taken only
+where the objective does not rise. For capped losses of many rows of features they do all of it, from a rough convex
+fit, and are searched along. A bound that repeats itself ends the search exactly, which capped losses do after few
+rounds.
 
 Starts. The first bound trusts every row (the loss's convex relative: squared hinge, logistic, hinge), so a fit is a
 function of its problem alone: a given start only speeds up that first convex fit. The gap reported is the certified

@@ -1,0 +1,65 @@
+"""Newton's step of a nonconvex loss under l1 costs, within the orthant of the present coefficients.
+
+Once the bounds of majorise-minimise hardly move, the support ``A`` and its signs ``s`` are those of the minimum, and
+there the objective is smooth: on ``M = Phi_A``, with slopes ``g`` and curvatures ``W`` of any sign,
+
+    [M'WM + ridge R, M'W1; 1'WM, 1'W1] (d, a) = -(M'g + ridge R b_A + l_A s, 1'g),    R = I or K_AA.
+
+Rounds of bounds converge linearly, slowly where rows are half trusted; these steps converge quadratically. One is
+offered only where the model has a minimum (the matrix has a Cholesky factor and the intercept's pivot is positive) and
+no coefficient changes its sign: which columns enter and leave is for the bounds to say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from softmargin.problem import Problem
+from softmargin.solvers.elastic_net.quadratic_model import Columns
+from softmargin.solvers.linalg import Bordered, add_to_diagonal, definite_cholesky
+from softmargin.solvers.ridge.newton_systems import Step
+
+__all__ = ["support_step"]
+
+Array = NDArray[np.floating[Any]]
+
+_MOST = 2000  # columns of the support beyond which a factor costs more than rounds of bounds
+_DAMPING = 1e-10  # of the largest curvature: equal columns in the support have none between them, and no slope either
+
+
+def support_step(problem: Problem, coef: Array, margins: Array) -> Step | None:
+    """The step from ``coef``, whose margins are known; ``scores`` are of the step. None where there is no such step."""
+    penalty, expansion = problem.penalty, problem.expansion
+    support = np.flatnonzero(coef)
+    # an intercept alone would run to the constant of one class, where the bounds find columns that tell them apart
+    if not penalty.convex or not 0 < len(support) <= _MOST:
+        return None
+    columns = Columns(expansion, support, penalty.ridge, problem.fit_intercept)
+    if sparse.issparse(columns.M):
+        return None
+    term = problem.evaluate(margins)
+    g, W, M = problem.y * term.slope, term.curvature, columns.M
+    H = np.asarray(M.T @ (M * W.astype(M.dtype, copy=False)[:, None]), dtype=np.float64)
+    if columns.is_kernel:
+        H += penalty.ridge * M[support]
+    else:
+        add_to_diagonal(H, penalty.ridge)
+    add_to_diagonal(H, _DAMPING * max(float(H.diagonal().max()), 0.0))
+    factor = definite_cholesky(H)
+    if factor is None:
+        return None
+    bordered = Bordered(factor, columns.transpose(W) if problem.fit_intercept else None, float(W.sum()))
+    if problem.fit_intercept and not bordered.pivot > 0:
+        return None
+    scores = expansion.apply(coef) if columns.is_kernel else coef
+    gradient = columns.gradient(g, coef, scores) + penalty.thresholds(len(coef))[support] * np.sign(coef[support])
+    moved, intercept = bordered.solve(-gradient, -float(g.sum()))
+    if not np.all(np.sign(coef[support] + moved) == np.sign(coef[support])):
+        return None
+    step = np.zeros_like(coef)
+    step[support] = moved
+    return Step(step, intercept, columns.apply(moved))

@@ -1,0 +1,85 @@
+"""Newton steps of nonconvex losses under l1 costs: exact within an orthant, and they change the pace, not the fit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from softmargin import MarginClassifier, losses
+from softmargin.expansions import Kernel, expand
+from softmargin.penalties import MCP, ElasticNet
+from softmargin.problem import Problem
+from softmargin.solvers import solve
+from softmargin.solvers.nonconvex import inner_solvers
+from softmargin.solvers.nonconvex.support_step import support_step
+
+LOSSES = ["welsch", "cauchy", "geman_mcclure", "tanh_hinge", "copas", "bianco_yohai"]
+
+
+def draw(n=90, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 5))
+    return X, np.where(X[:, 0] + X[:, 1] + 0.7 * rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+def problem_of(loss, kernel=None, penalty=None, C=2.0):
+    X, y = draw()
+    expansion = expand(X, None if kernel is None else Kernel.resolve(kernel, X, y))
+    return Problem(losses.get(loss), expansion, y, np.full(len(y), C), penalty or ElasticNet(0.5))
+
+
+def residual(problem, coef, intercept):
+    """The derivative of the objective in the coefficients that are not zero, and in the intercept."""
+    g = problem.y * problem.evaluate(problem.margins(coef, intercept)).slope
+    size = problem.expansion.apply(coef) if problem.expansion.is_kernel else coef
+    G = problem.expansion.transpose(g) + problem.penalty.ridge * size
+    G = G + problem.penalty.thresholds(len(coef)) * np.sign(coef)
+    return max(np.abs(G[coef != 0]).max(), abs(g.sum()))
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("loss", ["cauchy", "copas", "bianco_yohai"])
+def test_steps_near_a_minimum_square_the_distance(loss, kernel):
+    problem = problem_of(loss, kernel)
+    found = solve(problem, tol=1e-10)
+    left = []
+    for away in (1e-2, 1e-3):
+        coef = (1 + away) * found.coef
+        intercept = found.intercept + away
+        step = support_step(problem, coef, problem.margins(coef, intercept))
+        assert step is not None
+        np.testing.assert_allclose(step.scores, problem.expansion.apply(step.coef), atol=1e-8)
+        np.testing.assert_array_equal(step.coef != 0, found.coef != 0)
+        left.append(residual(problem, coef + step.coef, intercept + step.intercept))
+    assert left[1] < 0.03 * left[0]
+
+
+def test_no_step_leaves_the_orthant_or_makes_a_model_of_a_bent_penalty():
+    problem = problem_of("cauchy")
+    found = solve(problem, tol=1e-10)
+    margins = problem.margins(found.coef, found.intercept)
+    turned = -found.coef
+    assert support_step(problem, turned, problem.margins(turned, found.intercept)) is None
+    assert support_step(problem, np.zeros_like(found.coef), problem.margins_of(np.zeros(len(problem.y)), 0.0)) is None
+    assert support_step(replace(problem, penalty=MCP(0.5)), found.coef, margins) is None
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_steps_end_where_the_bounds_alone_would(loss, kernel, monkeypatch):
+    problem = problem_of(loss, kernel)
+    quick = solve(problem, tol=1e-8)
+    monkeypatch.setattr(inner_solvers, "support_step", lambda *_: None)
+    slow = solve(problem, tol=1e-8)
+    assert quick.converged
+    assert np.all(np.diff(quick.history) <= 1e-10 * quick.history[0])
+    np.testing.assert_allclose(quick.objective, slow.objective, rtol=1e-6)
+    np.testing.assert_allclose(problem.expansion.apply(quick.coef), problem.expansion.apply(slow.coef), atol=1e-3)
+
+
+def test_repeated_rows_make_equal_columns_and_no_singular_step():
+    X, y = draw(60)
+    X, y = np.repeat(np.round(X), 2, axis=0), np.repeat(y, 2)
+    model = MarginClassifier(loss="cauchy", kernel="rbf", l1_ratio=0.5, C=1000.0, tol=1e-9).fit(X, y)
+    assert model.solution_.converged
+    assert np.all(np.isfinite(model.decision_function(X)))
