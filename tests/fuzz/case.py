@@ -19,6 +19,7 @@ import softmargin
 from .certificate import check_binary_certificate
 from .containers import dress
 from .data import Data, Rng, draw_data
+from .derived import DERIVED
 from .faults import Fault, Refusal
 from .functions import FUNCTIONS
 from .model_files import check_file
@@ -240,5 +241,6 @@ class Case:
         check_prediction(rng, model, data.dense, data.codes)
 
     def _function(self, rng: Rng, caught: list[Any]) -> None:
-        share = np.array([weight for _, weight in FUNCTIONS])
-        FUNCTIONS[rng.choice(len(FUNCTIONS), p=share / share.sum())][0](rng, self._say)
+        able = FUNCTIONS + DERIVED
+        share = np.array([weight for _, weight in able])
+        able[rng.choice(len(able), p=share / share.sum())][0](rng, self._say)

@@ -14,6 +14,7 @@ side; a loss that flattens out lets go of it: its curve returns to zero. ``sensi
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -81,11 +82,12 @@ def influence(model: Any, X: Any, y: Any, X_new: Any = None, y_new: Any = None) 
     X_new, signs = _new_rows(model, probe, X, y, X_new, y_new)
     margins = problem.margins(solution.coef, solution.intercept)
     W = problem.weights * problem.loss.curvature(margins)
-    K = np.asarray(problem.expansion.outer(), dtype=np.float64)
+    rows, means = _centred(problem)
+    K = np.asarray(rows.outer(), dtype=np.float64)
     new_scores = np.asarray(model.decision_function(X_new), dtype=np.float64)
     loss = problem.loss.of_classes((signs > 0).astype(int)) if problem.loss.parts != (problem.loss,) else problem.loss
     pull = -float(model.C) * _class_weight(model, signs) * signs * loss.slope(signs * new_scores)
-    cross = _cross(problem, probe, X, X_new)
+    cross = _cross(problem, probe, X, X_new) if means is None else _products(rows, X_new, means)
     n, first = len(W), int(problem.fit_intercept)
     system = np.zeros((n + first, n + first))
     system[:n, :n] = np.eye(n) + K * W
@@ -94,18 +96,13 @@ def influence(model: Any, X: Any, y: Any, X_new: Any = None, y_new: Any = None) 
     if first:
         system[:n, n], system[n, :n] = -1.0, W
         right[n] = pull
-    try:
-        moved = linalg.solve(system, right)
-    except linalg.LinAlgError as error:
-        raise ValueError(
-            "the fit does not react smoothly to its rows (a singular Hessian); use sensitivity()."
-        ) from error
-    change = -(W[:, None] * moved[:n])
-    coef = None
-    if not problem.expansion.is_kernel:
-        new = X_new.toarray() if sparse.issparse(X_new) else np.asarray(X_new, dtype=np.float64)
-        coef = np.column_stack([problem.expansion.transpose(column) for column in change.T]).T + pull[:, None] * new
-    return InfluenceCurves(pull, moved[:n].T, moved[n] if first else np.zeros(len(pull)), coef)
+    moved = _solved(system, right)
+    change, coef, intercept = -(W[:, None] * moved[:n]), None, moved[n] if first else np.zeros(len(pull))
+    if means is not None:
+        coef = np.column_stack([rows.transpose(column) for column in change.T]).T
+        coef = coef + pull[:, None] * (_dense(X_new) - means)
+        intercept = intercept - coef @ means
+    return InfluenceCurves(pull, moved[:n].T, intercept, coef)
 
 
 def sensitivity(model: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> Array:
@@ -172,11 +169,38 @@ def _class_weight(model: Any, signs: Array) -> Array:
     return np.asarray(weights)[(signs > 0).astype(int)]
 
 
-def _cross(problem: Any, probe: Any, X: Any, X_new: Any) -> Array:
+def _solved(system: Array, right: Array) -> Array:
+    """The solution of the linear system, where it has one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", linalg.LinAlgWarning)
+            return np.asarray(linalg.solve(system, right))
+    except (linalg.LinAlgError, linalg.LinAlgWarning) as error:
+        raise ValueError(
+            "the Hessian of the fit has no inverse to double precision: the fit does not react smoothly to its rows, "
+            "or the columns of X are too large. Standardise the columns, or use sensitivity()."
+        ) from error
+
+
+def _centred(problem: Any) -> tuple[Any, Array | None]:
+    """Features about their means where these are large: the intercept takes the rest, and scores are the same."""
+    if problem.expansion.is_kernel:
+        return problem.expansion, None
+    found = problem.expansion.centered() if problem.fit_intercept else None
+    return found or (problem.expansion, np.zeros(problem.expansion.shape[1]))
+
+
+def _products(rows: Any, X_new: Any, means: Array) -> Array:
     """Inner products of the training rows with the new ones."""
-    if not problem.expansion.is_kernel:
-        new = X_new.toarray() if sparse.issparse(X_new) else np.asarray(X_new, dtype=np.float64)
-        return np.column_stack([problem.expansion.apply(row) for row in new])
+    return np.column_stack([rows.apply(row) for row in _dense(X_new) - means])
+
+
+def _dense(X: Any) -> Array:
+    return X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+
+
+def _cross(problem: Any, probe: Any, X: Any, X_new: Any) -> Array:
+    """Similarities of the training rows with the new ones."""
     if getattr(probe, "kernel", None) == "precomputed":
         return np.asarray(X_new, dtype=np.float64).T
     score = problem.expansion.scorer(np.eye(problem.expansion.shape[0]))

@@ -263,14 +263,20 @@ class Step(NamedTuple, Generic[T]):
 
 
 def backtrack(
-    at: Callable[[float], tuple[float, T]], start: float, slope: float, *, noise: float = 0.0, shortest: float = 1e-15
+    at: Callable[[float], tuple[float, T]],
+    start: float,
+    slope: float,
+    *,
+    noise: float = 0.0,
+    shortest: float = 1e-15,
+    longest: float = 1.0,
 ) -> Step[T] | None:
-    """The first of the lengths 1, 1/2, 1/4, ... that brings Armijo's share of the decrease, up to ``noise``.
+    """The first of the lengths ``longest``, 1/2, 1/4, ... of it that brings Armijo's share of the decrease.
 
     ``at(t)`` is the objective at length ``t`` with whatever is worth keeping of it, ``start`` the objective at 0 and
-    ``slope`` (not positive) the decrease a whole step promises. None where no length does.
+    ``slope`` (not positive) the decrease a whole step promises; ``noise`` is forgiven. None where no length does.
     """
-    length = 1.0
+    length = longest
     while length > shortest:
         value, there = at(length)
         if value <= start + _SUFFICIENT * length * slope + noise:

@@ -44,6 +44,7 @@ MakeTerm = Callable[[float], Callable[..., Response]]  # from an intercept to th
 MOST_COLUMNS = 5000  # the Hessian then takes 200 MB
 _ROUNDING = 1e-14  # of the objective: below, sums over the rows do not tell two points apart
 _SHORTEST = 1e-12
+_LONGER = 4.0  # than the last step: where corners are narrow, steps stay short for a while, and each trial is a pass
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Visited:
     totals: Totals
     definite: MakeTerm | None = None  # a term whose Hessian is definite, where that of ``term`` may not be
     seconds: float = 0.0  # that the pass took
+    length: float = 1.0  # of the step that led here
 
     @classmethod
     def at(
@@ -144,9 +146,9 @@ class Visited:
             trial = Visited.at(self.problem, self.term, *here, self.definite)
             return trial.objective, trial
 
-        noise = _ROUNDING * abs(self.objective)
-        found = backtrack(at, self.objective, min(slope, 0.0), noise=noise, shortest=_SHORTEST)
-        return None if found is None else found.there
+        noise, longest = _ROUNDING * abs(self.objective), min(1.0, _LONGER * self.length)
+        found = backtrack(at, self.objective, min(slope, 0.0), noise=noise, shortest=_SHORTEST, longest=longest)
+        return None if found is None else replace(found.there, length=found.length)
 
     def _linear_step(self) -> tuple[Array, float]:
         if self.definite is not None:
