@@ -21,7 +21,7 @@ def rows(n, p=2, seed=0):
     return X, np.where(X[:, 0] ** 2 - X[:, -1] + rng.standard_normal(n) > 1, 1, -1)
 
 
-@pytest.mark.parametrize("n", [990, 1100])  # the features are taken beyond 1000 rows
+@pytest.mark.parametrize("n", [290, 310, 990, 1100])  # the features are taken beyond 300 rows
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_a_polynomial_is_the_machine_of_its_monomials(model, n):
     X, y = rows(n)

@@ -22,12 +22,12 @@ from softmargin.expansions import DenseFeatures, KernelColumns
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.linalg import pivoted_cholesky
-from softmargin.solvers.thresholds import FEW_ROWS
 
 __all__ = ["ROUNDED", "FiniteRankKernel"]
 
 Array = NDArray[np.floating[Any]]
 
+_FEWEST_ROWS = 300  # up to here a matrix of all pairs takes no longer (phoneme, magic, letter, adult, spambase)
 _MOST_COLUMNS = 400  # a factor of so many, over a thousand rows and more, takes as long as one Newton step of them
 _ROWS_PER_COLUMN = 4
 ROUNDED = 1e-6  # a gap up to which rounding may show before the kernel itself is tried
@@ -45,7 +45,7 @@ class FiniteRankKernel:
     def of(cls, problem: Any) -> FiniteRankKernel | None:
         """The problem on features, where there are few of them and many rows."""
         expansion, penalty = problem.expansion, problem.penalty
-        if not isinstance(expansion, KernelColumns) or len(problem.y) <= FEW_ROWS:
+        if not isinstance(expansion, KernelColumns) or len(problem.y) <= _FEWEST_ROWS:
             return None
         few = expansion.rank <= min(_MOST_COLUMNS, len(problem.y) / _ROWS_PER_COLUMN)
         if not few or penalty.l1_ratio > 0 or penalty.positive:
