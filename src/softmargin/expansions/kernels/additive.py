@@ -30,23 +30,30 @@ from softmargin.expansions.memory import require_square
 __all__ = ["AdditiveColumns", "AdditiveSplines", "spline"]
 
 Array = NDArray[np.floating[Any]]
+Indices = NDArray[np.intp]
 Component = tuple[int, ...]
 
 _MEAN_DIAGONAL = 31 / 360
 _BLOCK_BYTES = 1 << 25  # similarities of all features at once: as many rows as fit here
 _ALL_PAIRS = 8  # products of all pairs of features by BLAS take as long as that share of them one by one
-_KEPT_BYTES = 1 << 28  # such blocks kept between passes: beyond, they are computed again
+_KEPT_BYTES = 1 << 29  # similarities of single features kept between passes: beyond, they are computed again
 
 
 def spline(x: Array, z: Array) -> Array:
     """The matrix of ``k(x_i, z_j)`` for numbers in [0, 1]."""
-    a, b = x - 0.5, z - 0.5
-    distance = np.abs(x[:, None] - z) - 0.5
-    np.square(distance, out=distance)
-    K = -(np.square(distance) - 0.5 * distance + 7 / 240) / 24
-    K += np.outer(a, b)
-    K += np.outer(a * a - 1 / 12, b * b - 1 / 12) / 4
-    return K / _MEAN_DIAGONAL
+    t = np.subtract.outer(x, z)
+    np.abs(t, out=t)
+    t *= 1 - t
+    np.square(t, out=t)
+    t /= -24 * _MEAN_DIAGONAL
+    t += _low_powers(x) @ (_low_powers(z).T / _MEAN_DIAGONAL)
+    return t
+
+
+def _low_powers(x: Array) -> Array:
+    """Columns whose products are ``k`` but for the powers of ``t = |x - z|``, ``24 k_4 = (t - t^2)^2 - 1/30``."""
+    a = x - 0.5
+    return np.column_stack([a, (a * a - 1 / 12) / 2, np.full(len(a), np.sqrt(1 / 720))])
 
 
 @dataclass(frozen=True)
@@ -73,10 +80,10 @@ class AdditiveSplines(KernelFunction):
         return AdditiveSplines(components, values, self.low, self.high)
 
     def unit(self, X: Any) -> Array:
-        """Rows with each feature brought to [0, 1]."""
+        """Rows with each feature brought to [0, 1], one feature after the other in memory."""
         low, high = np.array(self.low), np.array(self.high)
         span = np.where(high > low, high - low, 1.0)
-        return np.clip((np.asarray(X, dtype=np.float64) / span) - low / span, 0.0, 1.0)
+        return np.asfortranarray(np.clip((np.asarray(X, dtype=np.float64) / span) - low / span, 0.0, 1.0))
 
     @cached_property
     def features(self) -> list[int]:
@@ -84,64 +91,82 @@ class AdditiveSplines(KernelFunction):
         return sorted({v for component in self.components for v in component})
 
     @cached_property
-    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def places(self) -> tuple[Indices, Indices]:
         """Where the first and the last feature of each component stand in ``features``."""
         place = {v: number for number, v in enumerate(self.features)}
         first = np.array([place[component[0]] for component in self.components], dtype=np.intp)
         return first, np.array([place[component[-1]] for component in self.components], dtype=np.intp)
 
-    def blocks(self, left: Array, right: Array) -> Iterator[tuple[slice, Array]]:
-        """Blocks of rows brought to [0, 1]: ``k(x_iv, z_jv)`` of all features, of shape (features, rows, columns)."""
-        features = self.features
-        step = max(1, _BLOCK_BYTES // (8 * max(1, len(features) * len(right))))
-        for start in range(0, len(left), step):
-            rows = slice(start, min(start + step, len(left)))
-            block = np.empty((len(features), rows.stop - start, len(right)))
-            for number, v in enumerate(features):
-                block[number] = spline(left[rows, v], right[:, v])
-            yield rows, block
-
-    def add_up(self, block: Array, weights: Array) -> Array:
-        """Rows of the kernel: ``sum_v S_v (w_v + sum_u W_vu S_u)``, where the inner sums are matrix products."""
-        first, last = (places[weights > 0] for places in self.places)
-        used = np.unique(np.concatenate([first, last]))
-        first, last = np.searchsorted(used, first), np.searchsorted(used, last)
-        block, weights = block[used] if len(used) < len(block) else block, weights[weights > 0]
-        single, pairs, alone = np.zeros(len(used)), np.zeros((len(used), len(used))), first == last
-        single[first[alone]], pairs[first[~alone], last[~alone]] = weights[alone], weights[~alone]
-        if alone.all():
-            return np.tensordot(single, block, axes=1)
-        return np.einsum("vij,vij->ij", block, np.tensordot(pairs, block, axes=1) + single[:, None, None])
-
-    def images(self, block: Array, coef: Array, chosen: NDArray[np.intp]) -> Array:
-        """Those rows of ``K_j coef`` for the chosen components, a column each and without the weights."""
+    def parts(self, chosen: Indices) -> tuple[Indices, Indices, Indices]:
+        """The features that the chosen components use, and where the first and the last of each stand among them."""
         first, last = (places[chosen] for places in self.places)
-        images, pairs = np.empty((block.shape[1], len(chosen))), np.flatnonzero(first != last)
-        alone = np.flatnonzero(first == last)
-        images[:, alone] = np.matmul(block[first[alone]], coef).T
-        if len(self.features) ** 2 <= _ALL_PAIRS * len(pairs):
-            by_row = block.transpose(1, 0, 2)
-            images[:, pairs] = np.matmul(by_row * coef, by_row.transpose(0, 2, 1))[:, first[pairs], last[pairs]]
-        else:
-            for j in pairs:
-                images[:, j] = (block[first[j]] * block[last[j]]) @ coef
-        return images
-
-    def squares(self, block: Array, left: Array, right: Array) -> Array:
-        """What those rows add to ``left'K_j right``, for every component."""
-        first, last = self.places
-        flat, products = block.reshape(len(block), -1), np.outer(left, right).ravel()
-        squares, pairs = (flat @ products)[first], first != last
-        if pairs.any():
-            squares[pairs] = ((flat * products) @ flat.T)[first[pairs], last[pairs]]
-        return np.asarray(squares)
+        used = np.unique(np.concatenate([first, last]))
+        return used, np.searchsorted(used, first), np.searchsorted(used, last)
 
     def __call__(self, A: Any, B: Any) -> Array:
         K = np.zeros((len(A), len(B)), dtype=np.result_type(A.dtype, B.dtype))
         left = self.unit(A)
-        for rows, block in self.blocks(left, left if A is B else self.unit(B)) if self.components else ():
-            K[rows] = self.add_up(block, np.array(self.weights))
+        right = left if A is B else self.unit(B)
+        _, first, last = self.parts(np.arange(len(self.components)))
+        for rows in _row_blocks(len(left), len(self.features), len(right)):
+            block = np.stack([spline(left[rows, v], right[:, v]) for v in self.features])
+            K[rows] = _add_up(block, first, last, np.array(self.weights))
         return K
+
+
+def _row_blocks(n_rows: int, n_features: int, n_columns: int) -> Iterator[slice]:
+    """As many rows at a time as their similarities of all features fit in; none without features."""
+    step = max(1, _BLOCK_BYTES // (8 * max(1, n_features * n_columns)))
+    for start in range(0, n_rows if n_features else 0, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def _add_up(block: Array, first: Indices, last: Indices, weights: Array) -> Array:
+    """Rows of the kernel: ``sum_v S_v (w_v + sum_u W_vu S_u)``, where the inner sums are matrix products."""
+    single, pairs, alone = np.zeros(len(block)), np.zeros((len(block), len(block))), first == last
+    single[first[alone]], pairs[first[~alone], last[~alone]] = weights[alone], weights[~alone]
+    if alone.all():
+        return np.tensordot(single, block, axes=1)
+    return np.einsum("vij,vij->ij", block, np.tensordot(pairs, block, axes=1) + single[:, None, None])
+
+
+def _pair_images(block: Array, first: Indices, last: Indices, coef: Array) -> Array:
+    """Those rows of ``K_j coef`` for pairs of features, a column each."""
+    if len(block) ** 2 <= _ALL_PAIRS * len(first):
+        by_row = block.transpose(1, 0, 2)
+        return np.asarray(np.matmul(by_row * coef, by_row.transpose(0, 2, 1))[:, first, last])
+    return np.column_stack([(block[u] * block[v]) @ coef for u, v in zip(first, last, strict=True)])
+
+
+class _SortedFeatures:
+    """Products with the spline kernels of single features, without their matrices.
+
+    ``24 k_4 = t^4 - 2 t^3 + t^2 - 1/30`` of ``t = |x - z|`` is a polynomial of ``x`` and ``z`` but for the cube. Sums
+    of ``|x - z|^3`` are those of ``(x - z)^3`` over the smaller ``z`` less those over the larger, which running moments
+    of sorted rows give: ``n`` steps a feature in place of ``n^2``.
+    """
+
+    def __init__(self, unit: Array) -> None:
+        self._order = np.argsort(unit, axis=0, kind="stable")
+        self._x = np.take_along_axis(unit, self._order, axis=0) - 0.5
+
+    def images(self, coef: Array, wanted: Indices) -> Array:
+        """``k(x_iv, x_jv) coef_j`` summed over rows, a column for each wanted feature."""
+        order, x = self._order[:, wanted], self._x[:, wanted]
+        moments = [np.cumsum(coef[order] * x**power, axis=0) for power in range(5)]
+        m0, m1, m2, m3, m4 = (moment[-1] for moment in moments)
+        cubes = 2 * _cubes(x, *moments[:4]) - _cubes(x, m0, m1, m2, m3)
+        fourth = m4 - x * (4 * m3 - x * (6 * m2 - x * (4 * m1 - x * m0)))
+        even = fourth + m2 - x * (2 * m1 - x * m0) - m0 / 30
+        found = x * m1 + (x * x - 1 / 12) * (m2 - m0 / 12) / 4 - (even - 2 * cubes) / 24
+        images = np.empty_like(found)
+        np.put_along_axis(images, order, found / _MEAN_DIAGONAL, axis=0)
+        return images
+
+
+def _cubes(x: Array, m0: Array, m1: Array, m2: Array, m3: Array) -> Array:
+    """``sum_j c_j (x - z_j)^3`` by the moments of the ``z_j``."""
+    return x * (x * (x * m0 - 3 * m1) + 3 * m2) - m3
 
 
 class AdditiveColumns:
@@ -149,7 +174,8 @@ class AdditiveColumns:
 
     def __init__(self, X: Array, interactions: bool) -> None:
         self.X, self.splines = X, AdditiveSplines.of_rows(X, interactions)
-        self._unit, self._kept = self.splines.unit(X), []  # type: tuple[Array, list[tuple[slice, Array]]]
+        self._unit, self._kept = self.splines.unit(X), {}  # type: tuple[Array, dict[int, Array]]
+        self._sorted = _SortedFeatures(self._unit[:, self.splines.features])
         require_square(len(X), 8)
 
     @property
@@ -158,29 +184,48 @@ class AdditiveColumns:
 
     def weighted(self, weights: Array) -> KernelColumns:
         """Kernel columns of the sum."""
-        K = np.zeros((len(self.X), len(self.X)))
-        if np.any(weights > 0):
-            for rows, block in self._blocks():
-                K[rows] = self.splines.add_up(block, weights)
+        K, chosen = np.zeros((len(self.X), len(self.X))), np.flatnonzero(weights > 0)
+        used, first, last = self.splines.parts(chosen)
+        for rows, block in self._blocks(used):
+            K[rows] = _add_up(block, first, last, weights[chosen])
         return KernelColumns(K, Kernel(self.splines.weighted(weights)), self.X)
 
-    def images(self, coef: Array, chosen: NDArray[np.intp]) -> Array:
+    def images(self, coef: Array, chosen: Indices) -> Array:
         """``K_j coef`` of the chosen components, a column each."""
-        images = np.zeros((len(self.X), len(chosen)))
-        for rows, block in self._blocks():
-            images[rows] = self.splines.images(block, coef, chosen)
+        images, (first, last) = np.zeros((len(self.X), len(chosen))), (one[chosen] for one in self.splines.places)
+        alone, pairs = np.flatnonzero(first == last), np.flatnonzero(first != last)
+        images[:, alone] = self._sorted.images(coef, first[alone])
+        used, first, last = self.splines.parts(chosen[pairs])
+        for rows, block in self._blocks(used):
+            images[rows, pairs] = _pair_images(block, first, last, coef)
         return images
 
     def squares(self, coef: Array) -> Array:
-        """``coef'K_j coef`` of every component, by matrix products: ``sum_ir (c_i c_r S_u(i, r)) S_v(i, r)``."""
-        squares = np.zeros(len(self.components))
-        for rows, block in self._blocks():
-            squares += self.splines.squares(block, coef[rows], coef)
+        """``coef'K_j coef`` of every component, pairs by matrix products: ``sum_ir (c_i c_r S_u(i, r)) S_v(i, r)``."""
+        first, last = self.splines.places
+        squares, pairs = (coef @ self._sorted.images(coef, np.arange(len(self.splines.features))))[first], first != last
+        whole, held = np.zeros((len(self.splines.features),) * 2), np.flatnonzero(coef)
+        for rows, block in self._blocks(np.arange(len(whole))) if pairs.any() else ():
+            here = held[(held >= rows.start) & (held < rows.stop)]
+            flat = block[:, here - rows.start][:, :, held].reshape(len(block), -1)
+            whole += (flat * np.outer(coef[here], coef[held]).ravel()) @ flat.T
+        squares[pairs] = whole[first[pairs], last[pairs]]
         return np.maximum(squares, 0.0)
 
-    def _blocks(self) -> Iterator[tuple[slice, Array]]:
-        if not self.components:
-            return
-        if not self._kept and 8 * len(self.X) ** 2 * len(self.splines.features) <= _KEPT_BYTES:
-            self._kept = list(self.splines.blocks(self._unit, self._unit))
-        yield from self._kept or self.splines.blocks(self._unit, self._unit)
+    def _blocks(self, wanted: Indices) -> Iterator[tuple[slice, Array]]:
+        """Blocks of all rows, from the matrices at hand where they hold the features."""
+        n, features = len(self.X), self.splines.features
+        room = _KEPT_BYTES // (8 * n * n)
+        if len(self._kept.keys() | set(wanted)) > room:
+            self._kept = {place: self._kept[place] for place in wanted if place in self._kept}
+        for place in wanted[:room]:
+            if place not in self._kept and len(self._kept) < room:
+                self._kept[place] = spline(self._unit[:, features[place]], self._unit[:, features[place]])
+        for rows in _row_blocks(n, len(wanted), n):
+            yield rows, np.stack([self._rows_of(place, rows) for place in wanted])
+
+    def _rows_of(self, place: int, rows: slice) -> Array:
+        if place in self._kept:
+            return self._kept[place][rows]
+        v = self.splines.features[place]
+        return spline(self._unit[rows, v], self._unit[:, v])

@@ -59,7 +59,8 @@ __all__ = ["ComponentFit", "select_components"]
 Array = NDArray[np.floating[Any]]
 
 _TINY = 1e-300
-_INNER = 1e-12  # the relative gap of kernel fits: gradients in theta, of first order in beta, are then good to 1e-6
+_DIGITS = 1e-2  # of the gap asked for, to which gradients in theta are computed
+_FINEST, _COARSEST = 1e-20, 1e-12  # relative gaps of kernel fits: what Newton's last step reaches, and what it takes
 _NOISE = 1e-11  # relative changes of the objective that the kernel fits explain
 _NEGLIGIBLE = 1e-10  # weights below this share of the largest are rounding of the least-squares problem
 _ROUNDS = 100  # bounds of a nonconvex loss
@@ -97,11 +98,12 @@ class _Point:
         columns: AdditiveColumns,
         moving: NDArray[np.intp],
         start: Solution | None,
+        tol: float,
     ) -> _Point:
         problem = replace(problem, expansion=columns.weighted(weights))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the gap of (S) counts, and it is measured
-            solution = solve(problem, start, tol=_INNER)
+            solution = solve(problem, start, tol=tol)
         return cls(columns, moving, weights, problem, solution, problem.margins(solution.coef, solution.intercept))
 
     @cached_property
@@ -224,10 +226,15 @@ class _Search:
     max_iter: int
     verbose: int
 
+    @property
+    def inner_tol(self) -> float:
+        """The gap of kernel fits: gradients in theta are of first order in beta, which the root of a gap measures."""
+        return float(np.clip((_DIGITS * self.tol) ** 2, _FINEST, _COARSEST))
+
     def convex(self, problem: Problem, weights: Array, start: Solution | None) -> tuple[_Point, list[float]]:
         """The last point and the objectives on the way."""
         moving = np.arange(len(weights)) if len(weights) <= _MOST else np.flatnonzero(weights)
-        point = self._scaled(_Point.at(weights, problem, self.columns, moving, start))
+        point = self._scaled(_Point.at(weights, problem, self.columns, moving, start, self.inner_tol))
         history = [point.objective]
         for _ in range(self.max_iter):
             further = self._further(point)
@@ -252,7 +259,7 @@ class _Search:
             if factor < 2:
                 break
             same = replace(solution, coef=solution.coef / factor)
-            further = _Point.at(factor * point.weights, point.problem, self.columns, point.moving, same)
+            further = _Point.at(factor * point.weights, point.problem, self.columns, point.moving, same, self.inner_tol)
             if not further.smoothed < point.smoothed:
                 break
             point = further
@@ -273,7 +280,7 @@ class _Search:
 
         def at(length: float) -> tuple[float, _Point]:
             weights = point.weights + length * change
-            there = _Point.at(weights, point.problem, self.columns, point.moving, point.solution)
+            there = _Point.at(weights, point.problem, self.columns, point.moving, point.solution, self.inner_tol)
             return there.smoothed, replace(there, known_gap=point.known_gap)
 
         noise = _NOISE * abs(point.smoothed)
