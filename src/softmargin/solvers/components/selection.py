@@ -256,7 +256,7 @@ class _Search:
         for _ in range(_SCALINGS):
             weights, solution = point.weights[point.moving], point.solution
             factor = np.sqrt(float(weights @ point.squares) / max(float(weights.sum()), _TINY))
-            if factor < 2:
+            if not factor > 2:
                 break
             same = replace(solution, coef=solution.coef / factor)
             further = _Point.at(factor * point.weights, point.problem, self.columns, point.moving, same, self.inner_tol)
