@@ -134,3 +134,12 @@ def test_columns_named_in_turn_do_not_keep_a_path_from_its_end(seed):
     path = margin_path(X, y, loss="exponential", l1_ratio=1.0, Cs=8, kernel="poly", gamma=1.0, degree=3, coef0=1.0)
     assert len(path.Cs) == 8
     assert np.isfinite(path.gaps).all()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-8, 1e8])
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_paths_of_tiny_and_huge_similarities_are_certified(l1_ratio, scale):
+    X = np.random.default_rng(0).normal(size=(64, 2))
+    path = margin_path(scale * X, X[:, 0] > 0, l1_ratio=l1_ratio, Cs=8, kernel="poly", gamma=1.0, degree=3)
+    assert np.all(path.gaps <= 1e-6)
+    assert np.isfinite(path.coefs).all()

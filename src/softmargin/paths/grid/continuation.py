@@ -120,7 +120,7 @@ class CandidateSet:
         rest = 0.0
         if self.curvature is not None and self.curvature.moment is not None:
             v = v - self.curvature.moment * (drift / self.curvature.mass)
-            rest = drift * drift / (C * self.curvature.mass)
+            rest = drift * (drift / (C * self.curvature.mass))
         size = at.scores[self.index] if self.columns.is_kernel else at.coef
         violation = violations(v + penalty.ridge * size, at.coef, self.cost, penalty.positive)
         if penalty.ridge > 0 and not self.columns.is_kernel:
@@ -226,7 +226,7 @@ class Continuation:
         for C in self.Cs[first:last]:
             repeated = seen[-1][0] >= C * (1 - 1e-9)  # no line through two solutions at one C
             at = candidates.predict(C, seen[-1:] if repeated else seen[-2:])
-            solved = candidates.solve(C, at, before.objective * C / self.Cs[first - 1], _GOAL * self.tol)
+            solved = candidates.solve(C, at, before.objective * (C / self.Cs[first - 1]), _GOAL * self.tol)
             if solved is None:
                 break
             finishes.append(candidates.finish(C, solved))
@@ -284,5 +284,6 @@ class Continuation:
 
 def continuation(problem: Problem, Cs: Array, start: Solution, *, tol: float, max_iter: int) -> list[Solution]:
     """Solutions of ``problem`` (weights at C = 1) at the increasing values ``Cs``, given the one at ``Cs[0]``."""
-    with one_blas_thread():  # many small products: more threads only wait for each other
+    # many small products: more threads only wait for each other; what overflows has no certificate and is solved anew
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return Continuation(problem, Cs, tol, max_iter).run(start)
