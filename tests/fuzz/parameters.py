@@ -134,7 +134,7 @@ OWN: dict[tuple[str, str], Draw] = {
     ("ScoreCalibrator", "cv"): _choice(2, 3),
     ("TunedClassifier", "criterion"): _choice("auto", "alo", "cv", "holdout", "aic", "bic", "gacv", "egacv"),
     ("TunedClassifier", "scoring"): _choice("auto", "loss", "log_loss", "brier", "error", "soft_error"),
-    ("TunedClassifier", "grid"): _choice("auto", 3, {"C": [0.1, 1.0]}, {"C": "auto", "l1_ratio": [0.0, 0.5]}),
+    ("TunedClassifier", "grid"): _choice("auto", 3, {"C": [0.1, 1.0]}, {"C": [0.1, 1.0, 10.0], "l1_ratio": [0.0, 0.5]}),
     ("TunedClassifier", "cv"): _choice(2, 3),
 }
 

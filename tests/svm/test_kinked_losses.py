@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from softmargin import MarginClassifier, ProbabilisticSVC
+from softmargin import MarginClassifier
 from softmargin.expansions import DenseFeatures, Kernel, SparseFeatures, expand
 from softmargin.losses import BalancedHinge, Hinge, SquaredHinge
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
-from softmargin.solvers import BoxQP, GramRows, KinkedFamily, solve
+from softmargin.solvers import BoxQP, GramRows, solve
 from softmargin.solvers.svm.factored_kernel import GramMachines
 
 
@@ -293,41 +293,6 @@ def test_single_precision_costs_no_digits_of_the_weights_whatever_the_units_of_a
     scores = double.decision_function(X.astype(np.float64))
     np.testing.assert_allclose(single.decision_function(X), scores, atol=1e-3 * np.abs(scores).max())
     assert single.solution_.gap <= 1e-6
-
-
-@pytest.mark.parametrize("n", [100, 301, 1000])
-@pytest.mark.parametrize("C", [1e-3, 1.0, 30.0, 1e3])
-@pytest.mark.parametrize("stored", [np.float32, np.float64])
-def test_similarities_rounded_to_single_precision_are_solved_as_their_features_are(n, C, stored):
-    """Such a matrix is semidefinite only up to that rounding, and its low rank is hidden in it."""
-    X, y = overlapping(n, 3, seed=n)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    K = (X @ X.T).astype(np.float32).astype(stored)
-    assert np.linalg.eigvalsh(K.astype(np.float64))[0] < -1e-8
-    cost = np.full(n, C)
-    box = BoxQP(y, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0))
-    family, exact = (
-        KinkedFamily(expansion, intercept=True, largest=C, tol=2e-7)
-        for expansion in (expand(K, Kernel("precomputed")), DenseFeatures(X))
-    )
-    found, expected = family.solve(box)[0], exact.solve(box)[0]
-    assert found.converged
-    assert found.violation <= 2e-7
-    assert found.n_iter <= 400  # of the ten thousand that are allowed
-    rounding = n * C * float(np.finfo(np.float32).eps)
-    np.testing.assert_allclose(found.gradient + found.intercept, expected.gradient + expected.intercept, atol=rounding)
-
-
-@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
-@pytest.mark.parametrize("n", [76, 1001])
-def test_rows_of_single_precision_take_no_more_steps_to_a_fine_tolerance_than_the_same_in_double(kernel, n):
-    X, y = overlapping(n, 2, seed=1)
-    X = X.astype(np.float32)
-    model = ProbabilisticSVC(kernel=kernel, C=10, tol=3e-7, n_weights=6)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        single, double = clone(model).fit(X, y), clone(model).fit(X.astype(np.float64), y)
-    assert single.n_iter_ <= 2 * double.n_iter_ + 50
 
 
 @pytest.mark.parametrize("n", [80, 900, 1100])
