@@ -49,6 +49,7 @@ EXACT_ROWS = 1000  # up to here all similarities are kept in double precision
 FINE_ROWS = 300  # up to here the optimum is refined to the last digits whatever the tolerance, in tens of milliseconds
 FREE_LIMIT = 3000  # free points beyond which their equations are not solved directly
 FREE_STEPS = 100  # bounds met on the way to the solution of those equations,
+FREE_CHEAP, FREE_TRIALS, FREE_LEFT = 100, 5, 0.9  # of many points, if so many bounds leave so much of the way
 FREE_WORK = 1e10  # fewer where their factors would take more multiplications than this
 FINEST = 1e-10  # the violation at which refinement ends
 FEW_ROUNDS = 20  # working sets that refinement may always take
@@ -266,8 +267,10 @@ def _solve_free_points(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate)
         return
     K, g, v = rows.block(free), G[free], u[free]
     low, high = box.lo[free], box.hi[free]
-    others = float(u.sum() - v.sum()) - box.total
-    for _ in range(min(FREE_STEPS, 1 + int(FREE_WORK / len(free) ** 3))):
+    others, left = float(u.sum() - v.sum()) - box.total, 1.0
+    for number in range(min(FREE_STEPS, 1 + int(FREE_WORK / len(free) ** 3))):
+        if left > FREE_LEFT and number >= FREE_TRIALS and len(free) > FREE_CHEAP:
+            break  # bound after bound, and hardly a way between them
         still = np.flatnonzero((v > low) & (v < high))
         if len(still) == 0:
             break
@@ -281,7 +284,7 @@ def _solve_free_points(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate)
         new = v.copy()
         new[still] = np.where(room <= length, bound, np.clip(here + length * step, low[still], high[still]))
         snap(new, low, high, SNAP)
-        change, v = new - v, new
+        change, v, left = new - v, new, left * (1 - length)
         if length == 1.0:
             break
         g += K @ change
