@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from softmargin import ProbabilisticSVC
+from softmargin import MarginClassifier, ProbabilisticSVC
 from softmargin.expansions import DenseFeatures, Kernel, expand
 from softmargin.solvers import BoxQP, KinkedFamily
 
@@ -51,3 +51,14 @@ def test_rows_of_single_precision_reach_a_fine_tolerance(kernel, n):
         single, double = clone(model).fit(X, y), clone(model).fit(X.astype(np.float64), y)
     # rows at the edge of a bracket may fall on either side of it
     assert np.mean(np.abs(single.predict_proba(X) - double.predict_proba(X)) > 1e-3) < 0.02
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_row_far_out_hides_no_change_of_the_scores_near_the_margin(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(2, size=(40, 3)).astype(np.float32)  # polynomials of such rows reach 1e7
+    y = X[:, 0] + rng.normal(size=40) > 0
+    model = MarginClassifier(loss="squared_hinge", kernel="poly", degree=5, gamma=1.0, coef0=1.0, tol=1e-3).fit(X, y)
+    K = (1 + X.astype(float) @ X[model.support_].astype(float).T) ** 5
+    exact, held = K @ model.solution_.coef[model.support_], K @ model.dual_coef_[0].astype(float)
+    np.testing.assert_array_less(np.abs(held - exact), 2e-4 * np.maximum(1.0, np.abs(exact)))
