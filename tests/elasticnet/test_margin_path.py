@@ -143,3 +143,16 @@ def test_paths_of_tiny_and_huge_similarities_are_certified(l1_ratio, scale):
     path = margin_path(scale * X, X[:, 0] > 0, l1_ratio=l1_ratio, Cs=8, kernel="poly", gamma=1.0, degree=3)
     assert np.all(path.gaps <= 1e-6)
     assert np.isfinite(path.coefs).all()
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("loss", ["least_squares", "logistic"])
+@pytest.mark.parametrize("column", [0, 9, 18])
+def test_constant_columns_alone_leave_the_path_of_the_intercept(column, loss, l1_ratio):
+    X, y = np.zeros((11, 19)), np.arange(11) % 3 == 0
+    X[:, column] = 1.0
+    alone = margin_path(np.zeros((11, 1)), y, loss=loss, l1_ratio=l1_ratio, Cs=8)
+    path = margin_path(X, y, loss=loss, l1_ratio=l1_ratio, Cs=8)
+    np.testing.assert_array_equal(path.Cs, alone.Cs)
+    assert np.all(path.gaps <= 1e-6)
+    np.testing.assert_allclose(path.decision_function(X)[0], alone.intercepts, rtol=1e-6)

@@ -7,6 +7,11 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin import MarginClassifier, RobustSVC
+from softmargin.expansions import DenseFeatures
+from softmargin.losses import Logistic
+from softmargin.penalties import ElasticNet
+from softmargin.problem import Problem
+from softmargin.solvers import solve
 
 
 @pytest.mark.parametrize("rows", ["binary", "gaussian", "constant"])
@@ -91,3 +96,19 @@ def test_repeated_rows_of_a_kernel_with_l1_costs_are_weights(kernel):
     assert len(whole.support_) <= len(np.unique(X, axis=0))
     objective = whole.solution_.objective
     assert model.fit(X, y, weight).solution_.objective == pytest.approx(objective, rel=2 * model.tol)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(6))
+def test_dependent_columns_of_all_sizes_are_solved_as_well_as_scaled_ones(seed):
+    rng = np.random.default_rng(seed)
+    X = 3 * rng.standard_t(1.5, size=(60, 3))
+    X = np.column_stack([X, X @ rng.normal(size=3)])
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    K = (X @ X.T) ** 3  # ten directions, columns up to 1e24
+    size = np.abs(K).max(axis=0)
+
+    def objective(columns, factors):
+        return solve(Problem(Logistic(), DenseFeatures(columns), y, np.ones(60), ElasticNet(1.0, factors))).objective
+
+    assert objective(K, None) == pytest.approx(objective(K / size, 1 / size), rel=1e-4)

@@ -122,7 +122,7 @@ cdef class GramQuadratic(Quadratic):
 
     cdef double[:, ::1] H
     cdef double[::1] grad
-    cdef double shift  # of the diagonal, which dependent columns have needed so far
+    cdef double shift  # in units of each curvature, which dependent columns have needed so far
 
     def __init__(self, double[:, ::1] H, double[::1] gradient, double[::1] b):
         self.size = b.shape[0]
@@ -172,23 +172,23 @@ cdef class GramQuadratic(Quadratic):
     cdef bint _solve_support(
         self, const double[::1] cost, const Py_ssize_t[::1] support, Py_ssize_t size, double[::1] step
     ):
-        """The Newton step on the support, by Cholesky."""
+        """The Newton step on the support, by Cholesky; shifts are in units of each curvature, as columns of 1e8 and 1
+        may stand side by side.
+        """
         cdef double[:, ::1] A = np.empty((size, size))
-        cdef double shift = self.shift, scale = 0.0
+        cdef double shift = self.shift
         cdef Py_ssize_t j, k
         cdef int n = <int>size, one = 1, failed = 1
-        for k in range(size):
-            scale = max(scale, self.diagonal[support[k]])
-        while failed and shift <= 1e-6 * scale:
+        while failed and shift <= 1e-6:
             with nogil:
                 for k in range(size):
                     for j in range(k + 1):
                         A[k, j] = self.H[support[k], support[j]]
-                    A[k, k] += shift
                     j = support[k]
+                    A[k, k] += shift * self.diagonal[j]
                     step[k] = -self.grad[j] - (cost[j] if self.b[j] > 0 else -cost[j])
                 dposv(b"U", &n, &one, &A[0, 0], &n, &step[0], &n, &failed)
-            self.shift, shift = shift, max(100 * shift, 1e-14 * scale)
+            self.shift, shift = shift, max(100 * shift, 1e-14)
         return not failed
 
 

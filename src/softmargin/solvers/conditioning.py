@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 
-__all__ = ["HOPELESS", "Shift", "check_finite", "check_scale", "likely_reason", "taken_as_start"]
+__all__ = ["HOPELESS", "Shift", "check_finite", "check_scale", "likely_reason", "measured", "taken_as_start"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -60,12 +60,7 @@ class Shift:
 
     def back(self, solution: Solution) -> Solution:
         """A solution in terms of the features given, with its objective and gap measured there."""
-        moved = self._moved(solution, -1.0)
-        objective = self.problem.objective(moved.coef, moved.intercept)
-        if not np.isfinite(objective):  # beyond an infinite slope rounding alone costs infinitely much
-            return moved
-        scale = max(abs(objective), abs(solution.objective), np.finfo(np.float64).tiny)
-        return replace(moved, objective=objective, gap=moved.gap + abs(objective - solution.objective) / scale)
+        return measured(self._moved(solution, -1.0), self.problem)
 
     def _moved(self, solution: Solution, sign: float) -> Solution:
         by = sign * float(self.means @ solution.coef)
@@ -76,6 +71,15 @@ class Shift:
             intercept_interval=None if ends is None else (ends[0] + by, ends[1] + by),
             base=None if solution.base is None else self._moved(solution.base, sign),
         )
+
+
+def measured(solution: Solution, problem: Problem) -> Solution:
+    """A solution found in other terms, with the objective it has in these; the gap grows by what they differ by."""
+    objective = problem.objective(solution.coef, solution.intercept)
+    if not np.isfinite(objective):  # beyond an infinite slope rounding alone costs infinitely much
+        return solution
+    scale = max(abs(objective), abs(solution.objective), np.finfo(np.float64).tiny)
+    return replace(solution, objective=objective, gap=solution.gap + abs(objective - solution.objective) / scale)
 
 
 def taken_as_start(start: Solution | None, problem: Problem) -> Solution | None:

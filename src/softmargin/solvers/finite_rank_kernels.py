@@ -30,6 +30,7 @@ Array = NDArray[np.floating[Any]]
 _FEWEST_ROWS = 300  # up to here a matrix of all pairs takes no longer (phoneme, magic, letter, adult, spambase)
 _MOST_COLUMNS = 400  # a factor of so many, over a thousand rows and more, takes as long as one Newton step of them
 _ROWS_PER_COLUMN = 4
+_EPS, _SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 ROUNDED = 1e-6  # a gap up to which rounding may show before the kernel itself is tried
 
 
@@ -50,8 +51,22 @@ class FiniteRankKernel:
         few = expansion.rank <= min(_MOST_COLUMNS, len(problem.y) / _ROWS_PER_COLUMN)
         if not few or penalty.l1_ratio > 0 or penalty.positive:
             return None
-        fetch = expansion.outer_rows(np.float64)
-        found = pivoted_cholesky(lambda at: fetch(np.array([at]))[0], expansion.diagonal(), _MOST_COLUMNS)
+        return cls._of(problem, _EPS)
+
+    @classmethod
+    def beyond_rounding(cls, problem: Any) -> FiniteRankKernel | None:
+        """The same for a matrix given by a user, whose numbers may have been made in single precision.
+
+        It may then be semidefinite up to that rounding alone.
+        """
+        expansion, penalty = problem.expansion, problem.penalty
+        given = isinstance(expansion, KernelColumns) and expansion.kernel.is_own
+        return cls._of(problem, _SINGLE) if given and penalty.l1_ratio == 0 and not penalty.positive else None
+
+    @classmethod
+    def _of(cls, problem: Any, precision: float) -> FiniteRankKernel | None:
+        fetch, diagonal = problem.expansion.outer_rows(np.float64), problem.expansion.diagonal()
+        found = pivoted_cholesky(lambda at: fetch(np.array([at]))[0], diagonal, _MOST_COLUMNS, precision)
         if found is None or len(found[1]) == 0:
             return None
         return cls(problem, replace(problem, expansion=DenseFeatures(found[0])), found[1])

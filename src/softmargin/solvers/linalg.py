@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 Array = NDArray[np.floating[Any]]
+
+_EPS = float(np.finfo(np.float64).eps)
 T = TypeVar("T")
 
 _SHIFTS = {np.dtype(np.float64): (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7), np.dtype(np.float32): (0.0, 1e-6)}
@@ -160,7 +162,7 @@ def definite_cholesky(A: Array) -> Cholesky | None:
 
 
 def pivoted_cholesky(
-    column: Callable[[int], Array], diagonal: Array, most: int
+    column: Callable[[int], Array], diagonal: Array, most: int, precision: float = _EPS
 ) -> tuple[Array, NDArray[np.intp]] | None:
     """``Z`` and pivots with ``A = ZZ'`` up to rounding, from the columns of ``A`` that are asked for.
 
@@ -168,7 +170,7 @@ def pivoted_cholesky(
     """
     n, left = len(diagonal), diagonal.copy()
     Z, pivots = np.zeros((n, most)), np.empty(most, dtype=np.intp)
-    rounding = n * float(np.finfo(np.float64).eps) * float(left.max(initial=0.0))
+    rounding = n * precision * float(left.max(initial=0.0))
     for k in range(most + 1):
         pivot = int(np.argmax(left)) if n else 0
         if n == 0 or left[pivot] <= rounding:

@@ -22,6 +22,7 @@ from softmargin.solvers.conditioning import (
     check_finite,
     check_scale,
     likely_reason,
+    measured,
     taken_as_start,
 )
 from softmargin.solvers.elastic_net.separation import is_separated
@@ -29,6 +30,7 @@ from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, MULTICLASS_ENGINES
 from softmargin.solvers.finite_rank_kernels import ROUNDED, FiniteRankKernel
 from softmargin.solvers.nonconvex.class_weights import accepts_class_weights, fit_class_weights
+from softmargin.solvers.thresholds import prefers_rows
 
 __all__ = ["solve", "solve_class_weights"]
 
@@ -68,18 +70,29 @@ def solve(
 
 
 def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-    """The engine on the problem as it is best put: without offsets, and a kernel of few dimensions as features."""
+    """The engine on the problem as it is best put: without offsets, and a kernel of few dimensions as features.
+
+    So is one that is semidefinite up to rounding alone, where the engine did not succeed.
+    """
+
+    def on_features(finite: FiniteRankKernel) -> Solution:
+        return finite.back(_run(engine, finite.reduced, finite.forth(start), tol, max_iter, verbose))
+
     finite = FiniteRankKernel.of(problem) if engine.takes_features else None
     if finite is not None:
-        solution = finite.back(_run(engine, finite.reduced, finite.forth(start), tol, max_iter, verbose))
+        solution = on_features(finite)
         if solution.gap <= max(tol, ROUNDED):
             return solution
-        other = engine.run(problem, start, tol, max_iter, verbose)
-        return min(solution, other, key=lambda one: one.gap)
+        return min(solution, engine.run(problem, start, tol, max_iter, verbose), key=lambda one: one.gap)
     shift = Shift.of(problem)
-    if shift is None:
-        return engine.run(problem, start, tol, max_iter, verbose)
-    return shift.back(engine.run(shift.centred, shift.forth(start), tol, max_iter, verbose))
+    if shift is not None:
+        return shift.back(engine.run(shift.centred, shift.forth(start), tol, max_iter, verbose))
+    solution = engine.run(problem, start, tol, max_iter, verbose)
+    # inner products of rows are rounded where their differences are small: what they promise is looked at
+    if not problem.expansion.is_kernel and prefers_rows(problem.expansion):
+        return measured(solution, problem)
+    rounded = FiniteRankKernel.beyond_rounding(problem) if engine.takes_features and not solution.gap <= tol else None
+    return solution if rounded is None else min(solution, on_features(rounded), key=lambda one: one.gap)
 
 
 def solve_class_weights(problem: Problem, factors: Any, tol: float) -> list[Solution | None]:

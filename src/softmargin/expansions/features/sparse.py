@@ -126,7 +126,8 @@ class SparseFeatures(Features):
 
     def outer(self) -> Array:
         require_square(self.shape[0])
-        return (self._by_row @ self._by_row.T).toarray().astype(np.float64, copy=False)
+        precise = self._by_row.astype(np.float64, copy=False)
+        return (precise @ precise.T).toarray()
 
     def diagonal(self) -> Array:
         return np.asarray(self._X.multiply(self._X).sum(axis=1), dtype=np.float64).ravel()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softmargin.expansions.features import FEW_NUMBERS, DenseFeatures
+from softmargin.expansions.features import DenseFeatures
 from softmargin.expansions.kernels.gram import check_gram, require_semidefinite
 from softmargin.expansions.kernels.kernel import Kernel
 from softmargin.expansions.protocol import Array, Rows, Sampled, Term, Totals
@@ -22,6 +22,7 @@ from softmargin.expansions.protocol import Array, Rows, Sampled, Term, Totals
 __all__ = ["KernelColumns", "KernelScore"]
 
 _BLOCK_BYTES = 1 << 21  # similarities of a block of new rows stay in cache
+_EPS = float(np.finfo(np.float64).eps)
 _DIAGONAL = 64  # rows at a time whose similarities to themselves are asked for: beyond, the others cost more than calls
 
 
@@ -66,29 +67,30 @@ class KernelScore:
 
 
 def _similarities_among(points: Any, kernel: Kernel) -> Array:
-    """The matrix of all pairs; of few points in double precision, where it is as semidefinite as the kernel is.
+    """The matrix of all pairs in double precision, where it is as semidefinite as the kernel is.
 
-    So is that of a user's function, whose calls cost more than its numbers. What single precision cannot hold is
-    refused here as it would be in prediction.
+    What single precision cannot hold is refused here as it would be in prediction.
     """
-    if points.dtype == np.float32 and (kernel.is_own or points.shape[0] ** 2 <= FEW_NUMBERS):
-        precise = points.astype(np.float64)
-        K = kernel(precise, precise)
-        if float(np.abs(K).max(initial=0.0)) <= float(np.finfo(np.float32).max):
-            return K
-    return kernel(points, points)
+    precise = points.astype(np.float64, copy=False)
+    K = kernel(precise, precise)
+    if points.dtype == np.float32 and float(np.abs(K).max(initial=0.0)) > float(np.finfo(np.float32).max):
+        return kernel(points, points)
+    return K
 
 
 class KernelColumns:
-    """``f = K beta``; ``points`` are the training rows, or their numbers when ``K`` was given."""
+    """``f = K beta``; ``points`` are the training rows, or their numbers when ``K`` was given.
+
+    ``rounding`` is the precision that the numbers of a matrix given by a user had.
+    """
 
     is_kernel = True
     is_landmark = False
     is_sparse = False
     is_resident = True
 
-    def __init__(self, K: Any, kernel: Kernel, points: Any) -> None:
-        self._K = None if K is None else np.asarray(K)
+    def __init__(self, K: Any, kernel: Kernel, points: Any, rounding: float = _EPS) -> None:
+        self._K, self.rounding = None if K is None else np.asarray(K), rounding
         self.kernel = kernel
         self.points = points
         self._features: DenseFeatures | None = None
@@ -96,9 +98,11 @@ class KernelColumns:
     @classmethod
     def from_rows(cls, X: Any, kernel: Kernel) -> KernelColumns:
         """Kernel columns of the training rows ``X`` (the Gram matrix itself for a precomputed kernel)."""
-        if kernel.precomputed:
-            return cls(check_gram(X), kernel, np.arange(X.shape[0]))
-        return cls(check_gram(_similarities_among(X, kernel)) if kernel.is_own else None, kernel, X)
+        if not kernel.is_own:
+            return cls(None, kernel, X)
+        given = X if kernel.precomputed else _similarities_among(X, kernel)
+        points = np.arange(X.shape[0]) if kernel.precomputed else X
+        return cls(check_gram(given), kernel, points, float(np.finfo(given.dtype).eps))
 
     @property
     def _matrix(self) -> Array:
@@ -186,7 +190,7 @@ class KernelColumns:
 
     def take(self, rows: NDArray[np.intp]) -> KernelColumns:
         K = None if self._K is None else self._K[np.ix_(rows, rows)]
-        return KernelColumns(K, self.kernel, self.points[rows])
+        return KernelColumns(K, self.kernel, self.points[rows], self.rounding)
 
     def select(self, columns: NDArray[np.intp]) -> KernelColumns:
         raise NotImplementedError("Kernel columns share one norm: take() keeps some rows with their columns.")
@@ -211,4 +215,4 @@ class KernelColumns:
     def require_semidefinite(self) -> None:
         """Refuse an indefinite matrix given by the user: the ridge part would be concave."""
         if self.kernel.is_own:
-            require_semidefinite(self._matrix)
+            require_semidefinite(self._matrix, self.rounding)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from softmargin.expansions.memory import require_square
+
 __all__ = ["INDEFINITE", "check_gram", "indefinite_message", "require_semidefinite"]
 
 Array = NDArray[np.floating[Any]]
@@ -16,7 +18,7 @@ INDEFINITE = 1e-8  # of the largest eigenvalue: beyond what rounding makes of a 
 
 
 def check_gram(K: Any) -> Array:
-    """A square, symmetric, dense Gram matrix, or a ValueError that says what is wrong and how to mend it."""
+    """A square, symmetric, dense Gram matrix in float64, or a ValueError that says what is wrong and how to mend it."""
     K = K.toarray() if sparse.issparse(K) else np.asarray(K)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(
@@ -30,18 +32,25 @@ def check_gram(K: Any) -> Array:
             f"The kernel matrix is not symmetric: entries differ from their transposes by up to {skew:.3g}. "
             "Pass (K + K.T) / 2 if the difference is rounding."
         )
-    return K
+    if K.dtype == np.float64:
+        return K
+    require_square(len(K))
+    precise = K.astype(np.float64)
+    return precise if skew == 0 else 0.5 * (precise + precise.T)
 
 
-def require_semidefinite(K: Array) -> None:
-    """Refuse a matrix with an eigenvalue below ``-1e-8`` of its largest: the ridge part would be concave."""
+def require_semidefinite(K: Array, rounding: float) -> None:
+    """Refuse a matrix with an eigenvalue below ``-1e-8`` of its largest: the ridge part would be concave.
+
+    ``rounding`` is the precision in which its numbers were made: what it may make of zero, for each row, is allowed.
+    """
     n = K.shape[0]
     vector = np.ones(n)
     for _ in range(8):  # a lower bound of the largest eigenvalue is all the test needs
         image = K @ vector
         vector = image / max(float(linalg.norm(image)), np.finfo(np.float64).tiny)  # whose squares may overflow
     largest = max(abs(float(vector @ (K @ vector))), float(np.abs(np.diagonal(K)).max(initial=0.0)))
-    tolerance = max(INDEFINITE, 10 * n * float(np.finfo(K.dtype).eps))
+    tolerance = max(INDEFINITE, 10 * n * rounding)
     shifted = np.array(K, dtype=np.float64, order="F")
     shifted[np.diag_indices(n)] += tolerance * largest
     _, failed = linalg.lapack.dpotrf(shifted, lower=1, overwrite_a=1)

@@ -85,7 +85,7 @@ def _pivoted(inner: Array, single: bool) -> tuple[NDArray[np.intp], Array]:
     finest = max(m * float(np.finfo(np.float64).eps), _SINGLE if single else 0.0)
     factor, pivots, rank, _ = linalg.lapack.dpstrf(inner, tol=finest * largest, lower=1)
     if rank < m:
-        require_semidefinite(inner.astype(np.float32) if single else inner)  # which knows what single precision rounds
+        require_semidefinite(inner, float(np.finfo(np.float32 if single else np.float64).eps))
     if not largest > 0:  # landmarks similar to nothing span no function: one feature that is zero everywhere
         return np.zeros(1, dtype=np.intp), np.ones((1, 1))
     rank = max(int(rank), 1)

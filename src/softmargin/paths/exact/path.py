@@ -220,12 +220,14 @@ class Path:
         inside = np.minimum(above, below, out=above) > margin
         interior = np.any(inside, axis=1)
         for k in np.flatnonzero(interior & (np.abs(u.sum(axis=1)) > _BALANCED * sizes.sum(axis=1))):
-            balance(u[k], lo[k], hi[k], inside[k])
+            if not balance(u[k], lo[k], hi[k], inside[k]):  # a class that costs nothing has no room: all end at a bound
+                ends = np.where(inside[k], lo[k] if u[k].sum() > 0 else hi[k], u[k])
+                u[k] = ends if abs(ends.sum()) < abs(u[k].sum()) else u[k]
         intervals: list[tuple[float, float] | None] = [None] * len(t)
         for k in np.flatnonzero(~interior):
             intervals[k] = low, high = self._interval(u[k], lo[k], hi[k])
-            ends = [end for end in (low, high) if np.isfinite(end)]
-            b[k] = np.mean(ends) if ends else b[k]
+            finite = [end for end in (low, high) if np.isfinite(end)]
+            b[k] = np.mean(finite) if finite else b[k]
         up, down = hi.sum(axis=1), -lo.sum(axis=1)
         lopsided = np.flatnonzero(interior & (np.minimum(up, down) < _LOPSIDED * np.maximum(up, down)))
         for k, h in zip(lopsided, self._rows.product(u[lopsided]), strict=True):

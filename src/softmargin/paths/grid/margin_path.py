@@ -31,6 +31,8 @@ __all__ = ["MarginPath", "first_move", "margin_path"]
 
 Array = NDArray[np.floating[Any]]
 
+_ROUNDING = 8  # units of the last digit, of the product of two lengths, that an inner product may be off by
+
 
 @dataclass
 class MarginPath:
@@ -89,7 +91,10 @@ def first_move(problem: Problem) -> tuple[float, Solution]:
     pull = problem.expansion.transpose(problem.y * term.slope)
     cost = problem.penalty.thresholds(p) if problem.penalty.l1_ratio > 0 else np.full(p, 1e-3)
     size = -pull if problem.penalty.positive else np.abs(pull)
-    moving = (size > 0) & (cost > 0)
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(problem.expansion.squared_norms()) * float(np.linalg.norm(term.slope))
+    rounding = _ROUNDING * float(np.finfo(problem.expansion.dtype).eps) * lengths  # all that pulls a constant column
+    moving = (size > rounding) & (cost > 0)
     C = float(np.min(cost[moving] / size[moving], initial=np.inf))
     null = Solution(
         np.zeros(p), intercept, -problem.y * term.slope, term.cost, 0.0, 0, True, "duality gap", [term.cost]

@@ -1,0 +1,20 @@
+"""At the end of the weights one class costs nothing, and nothing is left to pay."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import polynomial_kernel
+
+from softmargin import paths
+
+
+@pytest.mark.filterwarnings("ignore:the path is not exact")  # inside, where similarities are large
+@pytest.mark.parametrize("pi", [0.0, 1.0])
+@pytest.mark.parametrize("seed", range(40))
+def test_a_weight_path_ends_with_a_constant_that_costs_nothing(seed, pi):
+    rng = np.random.default_rng(seed)
+    X = 2 * rng.standard_t(1.5, size=(68, 1))
+    y = np.where(rng.random(68) < 0.6, 1.0, -1.0)
+    solution = paths.weight_path(X, y, C=7.0, kernel="poly", gamma=1.0, degree=2, coef0=0.0).at(pi)
+    cost = 14.0 * np.where(y > 0, 1 - pi, pi)
+    margins = y * (polynomial_kernel(X, degree=2, gamma=1.0, coef0=0.0) @ solution.coef + solution.intercept)
+    assert float(cost @ np.maximum(1 - margins, 0)) <= 1e-13 * float(cost.sum())
