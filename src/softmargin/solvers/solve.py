@@ -89,7 +89,8 @@ def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, m
         return shift.back(engine.run(shift.centred, shift.forth(start), tol, max_iter, verbose))
     solution = engine.run(problem, start, tol, max_iter, verbose)
     # inner products of rows are rounded where their differences are small: what they promise is looked at
-    if not problem.expansion.is_kernel and prefers_rows(problem.expansion):
+    expansion = problem.expansion
+    if expansion.is_resident and not expansion.is_kernel and prefers_rows(expansion):
         return measured(solution, problem)
     rounded = FiniteRankKernel.beyond_rounding(problem) if engine.takes_features and not solution.gap <= tol else None
     return solution if rounded is None else min(solution, on_features(rounded), key=lambda one: one.gap)
