@@ -212,3 +212,13 @@ def test_passes_tell_their_speed(caplog):
     with caplog.at_level("INFO", logger="softmargin"):
         MarginClassifier(verbose=1).fit(*chunked(X, y))
     assert "rows/s" in caplog.text
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huberized_hinge", "hinge"])
+@pytest.mark.parametrize("shape", [(9, 334), (30, 40), (2, 5)])
+def test_more_columns_than_rows(loss, shape):
+    X = np.random.default_rng(0).normal(size=shape)
+    y = np.arange(len(X)) % 2
+    model = MarginClassifier(loss=loss, tol=1e-5)
+    found = model.fit(*chunked(X, y, sizes=(20,))).solution_
+    assert found.objective == pytest.approx(model.fit(X, y).solution_.objective, rel=1e-4)

@@ -5,10 +5,11 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import laplacian_kernel
 
 from softmargin import MarginClassifier, RobustSVC
 from softmargin.expansions import DenseFeatures
-from softmargin.losses import Logistic
+from softmargin.losses import Logistic, SquaredHinge
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
@@ -112,3 +113,14 @@ def test_dependent_columns_of_all_sizes_are_solved_as_well_as_scaled_ones(seed):
         return solve(Problem(Logistic(), DenseFeatures(columns), y, np.ones(60), ElasticNet(1.0, factors))).objective
 
     assert objective(K, None) == pytest.approx(objective(K / size, 1 / size), rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_of_huge_and_tiny_weight_side_by_side_are_fitted(seed):
+    # a heavy row that bends at the margin cuts every step of a model that does not see it
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(1.5, size=(70, 6))
+    y = np.where(X[:, 0] + rng.normal(size=70) > 0, 1.0, -1.0)
+    penalty = ElasticNet(1.0, np.where(rng.random(70) < 0.1, 0.0, 1.0))
+    columns, weights = DenseFeatures(laplacian_kernel(X, gamma=0.05)), 10.0 ** rng.uniform(-6, 6, size=70)
+    assert solve(Problem(SquaredHinge(), columns, y, weights, penalty), tol=1e-6, max_iter=1000).converged

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import daxpy
 
 from softmargin.expansions.kernels.columns import KernelColumns
 from softmargin.expansions.kernels.function import KernelFunction
@@ -36,6 +37,9 @@ Component = tuple[int, ...]
 _MEAN_DIAGONAL = 31 / 360
 _BLOCK_BYTES = 1 << 25  # similarities of all features at once: as many rows as fit here
 _ALL_PAIRS = 8  # products of all pairs of features by BLAS take as long as that share of them one by one
+_IN_CACHE = (
+    100  # matrices of that many features in a block: rows whose sum stays in cache while one after the other is added
+)
 _KEPT_BYTES = 1 << 29  # similarities of single features kept between passes: beyond, they are computed again
 
 
@@ -175,6 +179,7 @@ class AdditiveColumns:
     def __init__(self, X: Array, interactions: bool) -> None:
         self.X, self.splines = X, AdditiveSplines.of_rows(X, interactions)
         self._unit, self._kept = self.splines.unit(X), {}  # type: tuple[Array, dict[int, Array]]
+        self._last: tuple[Array, KernelColumns] | None = None
         self._sorted = _SortedFeatures(self._unit[:, self.splines.features])
         require_square(len(X), 8)
 
@@ -183,12 +188,23 @@ class AdditiveColumns:
         return self.splines.components
 
     def weighted(self, weights: Array) -> KernelColumns:
-        """Kernel columns of the sum."""
+        """Kernel columns of the sum; those asked for last are at hand."""
+        if self._last is not None and np.array_equal(weights, self._last[0]):
+            return self._last[1]
         K, chosen = np.zeros((len(self.X), len(self.X))), np.flatnonzero(weights > 0)
         used, first, last = self.splines.parts(chosen)
-        for rows, block in self._blocks(used):
-            K[rows] = _add_up(block, first, last, weights[chosen])
-        return KernelColumns(K, Kernel(self.splines.weighted(weights)), self.X)
+        if np.array_equal(first, last):
+            self._keep(used)
+            for rows in _row_blocks(len(K), _IN_CACHE, len(K)):
+                total = np.zeros(K[rows].size)
+                for place, weight in zip(used[first], weights[chosen], strict=True):
+                    total = daxpy(self._rows_of(place, rows).ravel(), total, a=weight)
+                K[rows] = total.reshape(-1, len(K))
+        else:
+            for rows, block in self._blocks(used):
+                K[rows] = _add_up(block, first, last, weights[chosen])
+        self._last = weights.copy(), KernelColumns(K, Kernel(self.splines.weighted(weights)), self.X)
+        return self._last[1]
 
     def images(self, coef: Array, chosen: Indices) -> Array:
         """``K_j coef`` of the chosen components, a column each."""
@@ -214,15 +230,19 @@ class AdditiveColumns:
 
     def _blocks(self, wanted: Indices) -> Iterator[tuple[slice, Array]]:
         """Blocks of all rows, from the matrices at hand where they hold the features."""
-        n, features = len(self.X), self.splines.features
-        room = _KEPT_BYTES // (8 * n * n)
+        self._keep(wanted)
+        n = len(self.X)
+        for rows in _row_blocks(n, len(wanted), n):
+            yield rows, np.stack([self._rows_of(place, rows) for place in wanted])
+
+    def _keep(self, wanted: Indices) -> None:
+        """Have the matrices of those features at hand, as many as there is room for."""
+        features, room = self.splines.features, _KEPT_BYTES // (8 * len(self.X) ** 2)
         if len(self._kept.keys() | set(wanted)) > room:
             self._kept = {place: self._kept[place] for place in wanted if place in self._kept}
         for place in wanted[:room]:
             if place not in self._kept and len(self._kept) < room:
                 self._kept[place] = spline(self._unit[:, features[place]], self._unit[:, features[place]])
-        for rows in _row_blocks(n, len(wanted), n):
-            yield rows, np.stack([self._rows_of(place, rows) for place in wanted])
 
     def _rows_of(self, place: int, rows: slice) -> Array:
         if place in self._kept:

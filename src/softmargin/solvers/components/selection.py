@@ -64,6 +64,7 @@ _FINEST, _COARSEST = 1e-20, 1e-12  # relative gaps of kernel fits: what Newton's
 _NOISE = 1e-11  # relative changes of the objective that the kernel fits explain
 _NEGLIGIBLE = 1e-10  # weights below this share of the largest are rounding of the least-squares problem
 _ROUNDS = 100  # bounds of a nonconvex loss
+_STEPS = 1  # of the weights under each but the last ones: the next bound brings more than the second step does
 _MOST = 500  # components that all move: the Hessian of more, and its least-squares problem, take seconds
 _SCALINGS = 20  # kernel fits that look for the scale of the weights
 _SMALLEST = 200  # components of a working set, or twice those in use
@@ -325,6 +326,7 @@ class _Rounds:
         self.inner = replace(search, tol=0.5 * search.tol)  # what a round may still gain has the other half
         self.point = self.last = self.inner.convex(trusted, _first_weights(search.columns), None)[0]
         self.fallen = False  # a class was given up
+        self.steps = _STEPS  # of the weights in a round
 
     def objective(self) -> float:
         return self.problem.cost(self.point.margins) + float(self.point.norms.sum())
@@ -335,8 +337,13 @@ class _Rounds:
         if self.fallen:
             return None
         before, self.last = self.objective(), self.point
-        self.point, _ = self.inner.convex(bound, self.point.weights, self.point.solution)
-        return before - self.objective() <= 0.1 * self.search.tol * abs(before)
+        search = replace(self.inner, max_iter=min(self.steps, self.inner.max_iter))
+        self.point, _ = search.convex(bound, self.point.weights, self.point.solution)
+        slow = before - self.objective() <= 0.1 * self.search.tol * abs(before)
+        settled = slow and self.steps > _STEPS
+        if slow:  # first to the minimiser of this bound
+            self.steps = self.inner.max_iter
+        return settled
 
     def undo(self) -> None:
         self.point = self.last

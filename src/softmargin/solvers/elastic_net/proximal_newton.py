@@ -6,9 +6,10 @@ a working set moves: the support and the worst violators. On it each step minimi
 
     F(b + t db) <= F(b) + 1e-4 t D,    D = g'd + Omega(b + db) - Omega(b),
 
-and makes the intercept optimal. Curvatures are kept above a small multiple of the loss's curvature bound, so rows on
-flat pieces (Huberised and squared hinge, tiny temperatures) never make the model degenerate; the multiple grows while
-steps have to be cut and shrinks again when they need not. Nearly kinked losses first solve smoother relatives,
+goes on towards the minimum along the line where it had to be cut, so that the next model sees the row that bent, and
+makes the intercept optimal. Curvatures are kept above a small multiple of the loss's curvature bound, so rows on
+flat pieces (Huberised and squared hinge, tiny temperatures) never make the model degenerate; the multiple grows where
+no step leads down and shrinks again where whole steps do. Nearly kinked losses first solve smoother relatives,
 ``loss.relaxations()``, each from the solution of the one before.
 
 Where costs are tiny beside the slopes (columns of 1e8, a large C) and rows lie on flat pieces, every model is wrong
@@ -19,6 +20,7 @@ large that few coefficients move, which then fall tenfold at a time: each minimi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +35,7 @@ from softmargin.solvers.elastic_net.certificate import Certificate, PrimalDual, 
 from softmargin.solvers.elastic_net.quadratic_model import Columns
 from softmargin.solvers.elastic_net.separation import is_unbounded
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.linalg import backtrack
+from softmargin.solvers.linalg import Step, backtrack
 from softmargin.solvers.ridge.line_search import center
 
 __all__ = ["PROXIMAL_NEWTON", "Iterate"]
@@ -55,6 +57,7 @@ _PATIENCE = 3  # steps without progress beyond rounding before we give up
 _DIRECT = 50
 _FALL, _FOLLOWED = 10.0, 1e-4  # costs fall by that; minimisers are followed to this gap: 1e-2 loses some of those above
 _LARGEST_PULL = 1e20  # beside the cost; larger ones are those of columns that rows of 1e20 beside 1 could not feel
+_SEARCHED, _FLAT = 30, 0.1  # halvings of the last interval of a line, and the share of the slope at which they end
 _STALLED = 200  # steps in which the gap has not halved: no end is in sight
 
 
@@ -154,11 +157,17 @@ class Iterate:
             change = term.cost - self.term.cost + t * linear + t * t * square
             return change + float(cost @ np.abs(old + t * step)) - before, term
 
+        def rise(t: float, term: DataTerm) -> float:
+            along = linear + 2 * t * square + float(cost @ (np.sign(old + t * step) * step))
+            return float(term.slope @ dmargins) + along
+
         found = backtrack(at, 0.0, min(descent, 0.0), noise=noise)
         if found is None:
+            self._adapt(whole=False)
             return False
-        t, change, term = found
-        self._adapt(t)
+        t, change, term = found if found.length == 1 else _further(at, rise, found)
+        if t == 1:
+            self._adapt(whole=True)
         self.coef[index] = target.coef if t == 1 else old + t * step
         self.scores = self.scores + t * scores
         self.margins = self.margins + t * dmargins
@@ -166,14 +175,17 @@ class Iterate:
         self.settle(term)
         return change < -noise
 
-    def _adapt(self, length: float) -> None:
-        """Raise the least curvature where steps had to be cut, lower it where they need not."""
-        self.n_full = self.n_full + 1 if length == 1 else 0
-        if length < 0.2:
-            self.level = min(30 * self.level, 1.0)
-        elif length == 1:
+    def _adapt(self, *, whole: bool) -> None:
+        """Lower the least curvature after whole steps, raise it where no step leads down.
+
+        One that was cut needs no more: the next model knows the row that bent.
+        """
+        self.n_full = self.n_full + 1 if whole else 0
+        if whole:
             floor = _FLOOR if self.n_full < _FULL_STEPS else _LEAST
             self.level = max(self.level / 10, floor)
+        else:
+            self.level = min(30 * self.level, 1.0)
 
 
 def _accepts(problem: Problem) -> bool:
@@ -278,6 +290,32 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
         history=at.history,
         status=status,
     )
+
+
+def _further(
+    at: Callable[[float], tuple[float, DataTerm]], rise: Callable[[float, DataTerm], float], found: Step[DataTerm]
+) -> Step[DataTerm]:
+    """Near the minimum along the line, which lies between a step that was short enough and twice that.
+
+    A step that ends before the row that cut it bends makes a model that knows nothing of it, and is cut again.
+    """
+    low, high, best = found.length, 2 * found.length, found
+    first = slope = rise(low, found.there)
+    for _ in range(_SEARCHED):
+        if slope >= _FLAT * first:  # both are negative where there is more to gain
+            break
+        middle = 0.5 * (low + high)
+        value, term = at(middle)
+        ahead = rise(middle, term)
+        if value <= best.value:
+            best = Step(middle, value, term)
+        if ahead < 0:
+            low, slope = middle, ahead
+        else:
+            high = middle
+            if ahead <= -_FLAT * first:
+                break
+    return best
 
 
 class _Halving:

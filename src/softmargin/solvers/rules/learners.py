@@ -25,6 +25,8 @@ __all__ = ["GivenColumns", "GivenLearner", "HeldColumns", "Hypothesis", "Learner
 
 Array = NDArray[np.floating[Any]]
 
+_LARGEST = 1e150  # squares and sums of them stay below the largest double 1e308
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -165,6 +167,12 @@ class GivenLearner:
 
     def __init__(self, matrix: Array, weights: Array, blocks: Sequence[Sequence[int]] | None = None) -> None:
         self.matrix, self.blocks, self.n_threads = matrix, blocks, 1
+        largest = float(np.abs(matrix).max(initial=0.0))
+        if not largest < _LARGEST:
+            raise ValueError(
+                f"The columns of X reach {largest:.3g}, and squares of such numbers overflow. Scale the columns of X "
+                "(StandardScaler)."
+            )
         self._size = np.sqrt(np.square(matrix).T @ weights / weights.sum())
 
     def hold(self, room: int) -> GivenColumns:
