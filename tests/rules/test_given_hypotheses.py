@@ -246,5 +246,5 @@ def test_renormalising_leaves_losses_without_a_bound_alone_and_needs_single_step
 @pytest.mark.parametrize("size", [1e155, 1e200])
 def test_columns_whose_squares_overflow_are_refused_by_name(size):
     H = size * np.random.default_rng(0).normal(size=(20, 3))
-    with pytest.raises(ValueError, match="columns of X reach .*Scale"):
+    with pytest.raises(ValueError, match=r"columns of X reach .*Scale"):
         RuleBoostClassifier(learner="given", n_rules=5).fit(H, H[:, 0] > 0)
