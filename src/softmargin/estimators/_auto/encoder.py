@@ -83,8 +83,7 @@ class TableEncoder:
         self.gappy = np.flatnonzero(np.isnan(numbers).any(axis=0))
         filled = self._filled(numbers)
         self.means = np.average(filled, axis=0, weights=weight) if filled.size else np.zeros(filled.shape[1])
-        spread = np.sqrt(np.average(np.square(filled - self.means), axis=0, weights=weight)) if filled.size else []
-        self.scales = np.where(np.asarray(spread) > 0, spread, 1.0)
+        self.scales = _spread(filled - self.means, weight) if filled.size else np.ones(filled.shape[1])
         self.ranks = [NormalScores.learn(column, weight) for column in filled.T]
         self.splines = None
         if filled.shape[1]:
@@ -176,6 +175,13 @@ class TableEncoder:
 
     def _filled(self, numbers: Array) -> Array:
         return np.where(np.isnan(numbers), self.medians, numbers) if numbers.size else numbers
+
+
+def _spread(apart: Array, weight: Array) -> Array:
+    """The standard deviation of each column about zero, 1 where that is zero; squares of 1e155 do not overflow."""
+    largest = np.abs(apart).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)
+    return np.where(largest > 0, largest * np.sqrt(np.average(np.square(apart / unit), axis=0, weights=weight)), 1.0)
 
 
 def _weighted_median(column: Array, weight: Array) -> float:

@@ -272,8 +272,9 @@ def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float,
         n_iter += 1
         if is_heard():
             report("newton step", f"objective {point.value:.12g}, gradient before {size:.3g}")
-    dual = point.v[1:] if gram else None
-    coef, b = design.original(*space.parts(point.v))
+    v = point.v - point.v.mean(axis=1, keepdims=True)  # what all classes share has no part in the scores
+    dual = v[1:] if gram else None
+    coef, b = design.original(*space.parts(v))
     return Solution(coef, b, dual, point.value, size, n_iter, size <= tol, certificate="gradient", history=history)
 
 

@@ -46,6 +46,9 @@ _ROUGH = 1e-2  # relative gap at which a relaxation or a sample has served its p
 _GAIN, _ROUNDING, _IDLE = 0.9, 1e-13, 20
 _FINEST, _COARSEST = 1e-8, 0.1  # reductions of squared residuals that steps without a factor are asked for
 _SPARE = 0.3  # the last step aims at this fraction of the tolerance
+# Steps without a factor after which one is made, however many products it costs, if it is of no more rows or columns:
+# where rows are told apart and costs are large, each step takes hundreds of products and there are hundreds of steps.
+_TRIED, _MOST_FACTORED = 25, 6000
 _HARD = 1e4  # weight of a row times its squared norm, in units of the ridge, from where weights are raised by decades
 
 
@@ -58,7 +61,13 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     system = newton_system(problem)
     if type(system) is FeatureSystem and TrialSystem.suits(problem):
         system = TrialSystem(problem.expansion, system.ridge, system.fit_intercept)
-    solution = newton(problem, system, start, tol, max_iter, verbose)
+    tried = type(system) is ConjugateSystem and min(problem.expansion.shape) <= _MOST_FACTORED
+    solution = newton(problem, system, start, tol, min(max_iter, _TRIED) if tried else max_iter, verbose)
+    if tried and solution.gap > tol and max_iter > _TRIED:
+        n_iter, system = solution.n_iter, _factored_system(problem)
+        begin = None if isinstance(system, KernelSystem) else solution  # slopes far out are no coefficients of rows
+        other = newton(problem, system, begin, tol, max_iter - _TRIED, verbose)
+        solution = replace(other, n_iter=n_iter + other.n_iter)
     if isinstance(system, KernelSystem) and not problem.expansion.is_kernel:
         solution.coef = problem.expansion.transpose(solution.coef)
     return solution
@@ -66,11 +75,18 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
 
 def newton_system(problem: Problem) -> NewtonSystem:
     """Factor the smaller of the two systems while that is cheap; multiply only, beyond."""
+    expansion = problem.expansion
+    narrow = expansion.shape[1] <= expansion.shape[0]
+    if expansion.is_kernel or prefers_rows(expansion) or (narrow and prefers_factor(expansion)):
+        return _factored_system(problem)
+    return ConjugateSystem(expansion, problem.penalty.ridge, problem.fit_intercept)
+
+
+def _factored_system(problem: Problem) -> NewtonSystem:
     expansion, ridge, fit_intercept = problem.expansion, problem.penalty.ridge, problem.fit_intercept
-    if expansion.is_kernel or prefers_rows(expansion):
+    if expansion.is_kernel or expansion.shape[1] > expansion.shape[0]:
         return KernelSystem(expansion.outer(), ridge, fit_intercept)
-    kind = FeatureSystem if expansion.shape[1] <= expansion.shape[0] and prefers_factor(expansion) else ConjugateSystem
-    return kind(expansion, ridge, fit_intercept)
+    return FeatureSystem(expansion, ridge, fit_intercept)
 
 
 def newton(
