@@ -275,8 +275,12 @@ class _Rounds:
         return is_unbounded(problem, coef, cost, self.inner.margins)
 
     def _ends_short(self, found: Solution) -> bool:
-        """Whether one bound after the other was not minimised to the tolerance, so that none will certify the fit."""
+        """Whether one bound after the other was not minimised to the tolerance, so that none will certify the fit.
+
+        Rounds that bring more than what is lacking are worth making all the same.
+        """
         nearer = found.gap <= max(self.fit.tol, self.accuracy) or found.gap < 0.5 * self.lack
+        nearer = nearer or self.drop > found.gap * abs(self.value)
         self.short, self.lack = 0 if nearer else self.short + 1, found.gap
         return self.short >= _SHORT
 
