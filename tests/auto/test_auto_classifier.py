@@ -228,3 +228,11 @@ def test_machines_on_matrices_learn_from_a_sample_of_many_rows(monkeypatch):
     P = part.predict_proba(X)
     np.testing.assert_allclose(P[100:130], part.predict_proba(X[100:130]))
     assert np.abs(P - whole.predict_proba(X)).mean() < 0.05
+
+
+def test_columns_whose_squares_overflow_are_read():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    plain = AutoClassifier(effort="fast", random_state=0).fit(X, X[:, 0] > 0)
+    huge = AutoClassifier(effort="fast", random_state=0).fit(2.0**515 * X, X[:, 0] > 0)
+    np.testing.assert_allclose(huge.predict_proba(2.0**515 * X), plain.predict_proba(X), atol=0.05)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softmargin import MarginClassifier, losses
+from softmargin import MarginClassifier, RobustSVC, losses
 from softmargin.expansions import Kernel, expand
 from softmargin.penalties import MCP, ElasticNet
 from softmargin.problem import Problem
@@ -83,3 +83,16 @@ def test_repeated_rows_make_equal_columns_and_no_singular_step():
     model = MarginClassifier(loss="cauchy", kernel="rbf", l1_ratio=0.5, C=1000.0, tol=1e-9).fit(X, y)
     assert model.solution_.converged
     assert np.all(np.isfinite(model.decision_function(X)))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(6))
+def test_whole_weights_are_repeats_under_concave_penalties_to_the_digits_of_the_objective(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(67, 4))
+    X = np.column_stack([X, X @ [1.0, -1.0, 0.5, 0.0]])
+    y, times = X[:, 0] + rng.normal(size=67) > 0, rng.integers(1, 4, size=67)
+    model = RobustSVC(l1_ratio=0.01, penalty="mcp", tol=1e-9, max_iter=100_000)
+    weighed = model.fit(X, y, sample_weight=times.astype(float)).solution_.objective
+    repeated = model.fit(np.repeat(X, times, axis=0), np.repeat(y, times)).solution_.objective
+    assert weighed == pytest.approx(repeated, rel=1e-6)

@@ -221,3 +221,14 @@ def test_steps_that_are_tried_without_a_hessian_end_where_those_with_one_do(monk
     assert tried
     assert found.gap <= 1e-10
     assert found.objective == pytest.approx(whole.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["huberized_hinge", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("shape", [(1000, 8000), (4000, 400)])
+def test_sparse_rows_at_large_costs_are_fitted_to_tol(loss, shape):
+    X = sparse.random(*shape, density=0.01, random_state=0, format="csr")
+    score = np.asarray(X[:, : shape[1] // 20].sum(axis=1)).ravel()
+    y = np.where(score + 0.1 * np.random.default_rng(0).normal(size=len(score)) > np.median(score), 1.0, -1.0)
+    for C in (10.0, 1e3):
+        problem = Problem(SMOOTH[loss], SparseFeatures(X), y, np.full(len(y), C), ElasticNet(0.0))
+        assert solve(problem, tol=1e-6).converged

@@ -22,6 +22,7 @@ __all__ = [
     "STEEP",
     "prefers_factor",
     "prefers_rows",
+    "products_per_factor",
 ]
 
 # (``python -m benchmarks thresholds``)
@@ -60,9 +61,12 @@ def prefers_rows(expansion: Expansion) -> bool:
 
 def prefers_factor(expansion: Expansion) -> bool:
     """Whether a factor of the smaller of ``Phi'W Phi`` and ``Phi Phi'`` costs less than conjugate gradients."""
-    size = min(expansion.shape)
     if not expansion.is_sparse:
-        return size <= _DENSE_LIMIT
-    n, entries = expansion.shape[0], expansion.n_stored
-    factor = _PAIR * entries * entries / (2 * max(n, 1)) + _PIVOT * size**3
-    return factor <= 2 * _PRODUCTS * _ENTRY * entries
+        return min(expansion.shape) <= _DENSE_LIMIT
+    return products_per_factor(expansion) <= _PRODUCTS
+
+
+def products_per_factor(expansion: Expansion) -> float:
+    """How many pairs of products with sparse features cost as much as a factor."""
+    n, entries = expansion.shape[0], max(expansion.n_stored, 1)
+    return (_PAIR * entries * entries / (2 * max(n, 1)) + _PIVOT * min(expansion.shape) ** 3) / (2 * _ENTRY * entries)

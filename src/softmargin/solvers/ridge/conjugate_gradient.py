@@ -21,6 +21,7 @@ from softmargin.expansions import Expansion
 from softmargin.problem import Problem
 from softmargin.solvers import linalg
 from softmargin.solvers.ridge.newton_systems import Factor, FeatureFactor, FeatureSystem, Residual, Step
+from softmargin.solvers.thresholds import prefers_factor, products_per_factor
 
 __all__ = ["ConjugateSystem", "TrialSystem", "conjugate_gradients"]
 
@@ -35,6 +36,7 @@ MANY_COLUMNS, _CACHE_BYTES, _IN_CACHE, _IN_MEMORY = 200, 1 << 23, 0.15, 0.04
 # row times its squared norm, in units of the ridge, beyond which rough steps far out go astray (digits with products of
 # their columns: two thirds of the time up to here, twice the time at 50000).
 _ROWS_PER_COLUMN, _EASY = 10, 2500.0
+_MOST_COLUMNS = 6000  # of sparse features that may get a Hessian: beyond, it takes hundreds of megabytes
 
 
 class ConjugateSystem(FeatureSystem):
@@ -72,13 +74,19 @@ class TrialSystem(FeatureSystem):
         super().__init__(expansion, ridge, fit_intercept)
         n, p = expansion.shape
         share = _IN_CACHE if n * p * expansion.dtype.itemsize <= _CACHE_BYTES else _IN_MEMORY
-        self.most = int(share * p)  # zero once a step has taken more
+        worth = products_per_factor(expansion) if expansion.is_sparse else share * p
+        self.most = int(worth)  # zero once a step has taken more
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """Whether a Hessian costs many products, rows are no more than its cost bears, and few products will do."""
+        """Whether a Hessian costs many products, rows are no more than its cost bears, and few products will do.
+
+        Of sparse features that is known: they have no factor by themselves where one costs many products.
+        """
         (n, p), expansion = problem.expansion.shape, problem.expansion
-        if expansion.is_sparse or not p >= MANY_COLUMNS or not p <= n <= _ROWS_PER_COLUMN * p:
+        if expansion.is_sparse:
+            return p <= min(n, _MOST_COLUMNS) and not prefers_factor(expansion)
+        if not p >= MANY_COLUMNS or not p <= n <= _ROWS_PER_COLUMN * p:
             return False
         square = float(expansion.squared_norms().sum()) / n
         return float(problem.weights.max()) * square <= _EASY * problem.penalty.ridge

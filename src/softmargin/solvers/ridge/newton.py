@@ -46,9 +46,9 @@ _ROUGH = 1e-2  # relative gap at which a relaxation or a sample has served its p
 _GAIN, _ROUNDING, _IDLE = 0.9, 1e-13, 20
 _FINEST, _COARSEST = 1e-8, 0.1  # reductions of squared residuals that steps without a factor are asked for
 _SPARE = 0.3  # the last step aims at this fraction of the tolerance
-# Steps without a factor after which one is made, however many products it costs, if it is of no more rows or columns:
-# where rows are told apart and costs are large, each step takes hundreds of products and there are hundreds of steps.
-_TRIED, _MOST_FACTORED = 25, 6000
+# Steps without a factor after which one of all rows is made, however many products it costs, if they are no more than
+# that: where few rows are told apart at large costs, each step takes hundreds of products, and there are hundreds.
+_TRIED, _MOST_ROWS = 25, 6000
 _HARD = 1e4  # weight of a row times its squared norm, in units of the ridge, from where weights are raised by decades
 
 
@@ -59,14 +59,14 @@ def _accepts(problem: Problem) -> bool:
 
 def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
     system = newton_system(problem)
-    if type(system) is FeatureSystem and TrialSystem.suits(problem):
-        system = TrialSystem(problem.expansion, system.ridge, system.fit_intercept)
-    tried = type(system) is ConjugateSystem and min(problem.expansion.shape) <= _MOST_FACTORED
+    if type(system) in (FeatureSystem, ConjugateSystem) and TrialSystem.suits(problem):
+        system = TrialSystem(problem.expansion, problem.penalty.ridge, problem.fit_intercept)
+    n, p = problem.expansion.shape
+    tried = type(system) is ConjugateSystem and n < p and n <= _MOST_ROWS
     solution = newton(problem, system, start, tol, min(max_iter, _TRIED) if tried else max_iter, verbose)
-    if tried and solution.gap > tol and max_iter > _TRIED:
+    if tried and solution.gap > tol and max_iter > _TRIED:  # slopes far out are no start for coefficients of rows
         n_iter, system = solution.n_iter, _factored_system(problem)
-        begin = None if isinstance(system, KernelSystem) else solution  # slopes far out are no coefficients of rows
-        other = newton(problem, system, begin, tol, max_iter - _TRIED, verbose)
+        other = newton(problem, system, None, tol, max_iter - _TRIED, verbose)
         solution = replace(other, n_iter=n_iter + other.n_iter)
     if isinstance(system, KernelSystem) and not problem.expansion.is_kernel:
         solution.coef = problem.expansion.transpose(solution.coef)
