@@ -31,6 +31,7 @@ _MOST = 10  # times the entries of a sparse set: if that is all there are, measu
 # Beyond this many columns a Gram matrix costs more than it saves (``python -m benchmarks thresholds`` times both ways
 # on columns that share factors: of independent ones residuals take a third of the time, of repeated ones 270 times).
 _GRAM_COLUMNS = 2000
+_FEW_COLUMNS = 200  # whose Gram matrix costs little, however few the rows are
 # Entries of which a dense copy costs no more than the calls around a step: sparse columns then have a Gram matrix too,
 # whose support is solved for where sweeps over dependent columns would crawl.
 _SMALL = 2**15
@@ -82,7 +83,7 @@ class Columns:
     def model(self, g: Array, h: Array, coef: Array, scores: Array) -> Model:
         """The cheaper of the two forms."""
         n, k = self.M.shape
-        if self.is_kernel or not (sparse.issparse(self.M) or k > min(2 * n, _GRAM_COLUMNS)):
+        if self.is_kernel or not (sparse.issparse(self.M) or k > max(min(2 * n, _GRAM_COLUMNS), _FEW_COLUMNS)):
             return self.curvature(h).model(1.0, float(g.sum()), self.gradient(g, coef, scores))
         return ResidualModel(self.M, g, h, self.ridge, self.fit_intercept)
 
