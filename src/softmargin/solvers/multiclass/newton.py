@@ -27,7 +27,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import linalg, sparse
 
 from softmargin._progress import is_heard, report
 from softmargin.expansions import is_nonzero
@@ -42,6 +42,8 @@ __all__ = ["solve_smooth", "spectral_features"]
 Array = NDArray[np.floating[Any]]
 
 _MAX_CG = 200
+_REFINED = 3  # solves, each of what the last has left
+_FEW_UNKNOWNS = 1000  # are eliminated in the time of so many products
 # A factor costs n p^2 multiplications, a product with the Hessian 2 n p k: up to so many columns per class the factor
 # costs no more than the products it saves (pendigits and letter in ``python -m benchmarks real``).
 _COLUMNS_PER_CLASS = 20
@@ -200,10 +202,33 @@ class _InnerProducts:
             moved -= moved.mean(axis=1, keepdims=True)
             return np.vstack([moved.sum(axis=0) if self.free else 0 * moved[0], moved + direction[1:]])
 
-        step, residual = _conjugate_gradients(gradient, precondition, product, accuracy)
+        step, residual, reached = _conjugate_gradients(gradient, precondition, product, accuracy)
+        if not reached and gradient.size <= _FEW_UNKNOWNS:
+            return self._solved_step(curve, gradient)
         # what K does not see has no part in the norm of a residual, but in the stationarity of the rows
         step[1:] += self._precondition(residual[1:], level)
         return step
+
+    def _solved_step(self, curve: Any, gradient: Array) -> Array:
+        """Newton's step by elimination, where similarities of very different sizes leave products no digits."""
+        n, k = len(self.K), gradient.shape[1]
+        centre = np.eye(k) - 1 / k
+        bends = np.stack([curve(np.tile(row, (n, 1))) @ centre for row in centre], axis=2)  # (n, k, k)
+        rows = np.einsum("icd,ij->icjd", bends, self.K)
+        A = np.zeros(((1 + n) * k,) * 2)
+        A[k:, k:] = rows.reshape(n * k, n * k)
+        A[k:, :k] = bends.reshape(n * k, k)
+        if self.free:
+            A[:k, k:], A[:k, :k] = rows.sum(axis=0).reshape(k, n * k), bends.sum(axis=0)
+            A[:k, :k] += max(float(np.abs(A[:k, :k]).max()), _TINY) / k  # intercepts that all classes share
+        else:
+            A[:k, :k] = np.eye(k)
+        add_to_diagonal(A[k:, k:], 1.0)
+        factor, step, residual = linalg.lu_factor(A, check_finite=False), np.zeros(len(A)), -gradient.ravel()
+        for _ in range(_REFINED):
+            step += linalg.lu_solve(factor, residual, check_finite=False)
+            residual = -gradient.ravel() - A @ step
+        return step.reshape(1 + n, k)
 
 
 def _conjugate_gradients(
@@ -211,8 +236,10 @@ def _conjugate_gradients(
     precondition: Callable[[Array], tuple[Array, Array]],
     product: Callable[[Array, Array], Array],
     accuracy: float,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, bool]:
     """The Newton step to a share ``accuracy`` of the gradient in the preconditioner's norm, and the residual it leaves.
+
+    Whether that share was reached is the third answer.
 
     ``precondition`` returns the scaled residual and its image under the inner product of the space (itself for
     features, ``K`` times it for kernel coefficients); images of directions follow from those without further products.
@@ -226,7 +253,7 @@ def _conjugate_gradients(
         previous, rho = rho, float(np.sum(residual * scaled_image))
         first = first if i else rho
         if not rho > (accuracy**2 * first if i else 0.0):
-            break
+            return step, residual, True
         share = rho / previous if i else 0.0
         direction, image = scaled + share * direction, scaled_image + share * image
         bent = product(direction, image)
@@ -235,7 +262,7 @@ def _conjugate_gradients(
             break
         step += (rho / bend) * direction
         residual -= (rho / bend) * bent
-    return step, residual
+    return step, residual, False
 
 
 def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
