@@ -27,7 +27,7 @@ from softmargin.expansions.features import DenseFeatures, Features, LinearScore,
 from softmargin.expansions.kernels import AdditiveColumns, AdditiveSplines, Kernel, KernelColumns, KernelScore
 from softmargin.expansions.kernels import available as available_kernels
 from softmargin.expansions.landmarks import NystroemFeatures, most_landmarks, nested_landmarks
-from softmargin.expansions.memory import require_square
+from softmargin.expansions.memory import fits, require_square
 from softmargin.expansions.protocol import Expansion, Response, RowPasses, Totals, row_blocks
 from softmargin.expansions.rank import is_nonzero
 from softmargin.expansions.rules.bins import BinnedTable
@@ -92,6 +92,7 @@ __all__ = [
     "cover",
     "dialect_of",
     "expand",
+    "fits",
     "in_threads",
     "is_nonzero",
     "needs_table",

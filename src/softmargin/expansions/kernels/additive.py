@@ -37,9 +37,7 @@ Component = tuple[int, ...]
 _MEAN_DIAGONAL = 31 / 360
 _BLOCK_BYTES = 1 << 25  # similarities of all features at once: as many rows as fit here
 _ALL_PAIRS = 8  # products of all pairs of features by BLAS take as long as that share of them one by one
-_IN_CACHE = (
-    100  # matrices of that many features in a block: rows whose sum stays in cache while one after the other is added
-)
+_IN_CACHE = 100  # features to a block: so few rows that their sum stays in cache while one after the other is added
 _KEPT_BYTES = 1 << 29  # similarities of single features kept between passes: beyond, they are computed again
 
 

@@ -326,7 +326,7 @@ class _Rounds:
         self.inner = replace(search, tol=0.5 * search.tol)  # what a round may still gain has the other half
         self.point = self.last = self.inner.convex(trusted, _first_weights(search.columns), None)[0]
         self.fallen = False  # a class was given up
-        self.steps = _STEPS  # of the weights in a round
+        self.whole = False  # whether bounds are minimised, or the weights only move on
 
     def objective(self) -> float:
         return self.problem.cost(self.point.margins) + float(self.point.norms.sum())
@@ -337,12 +337,10 @@ class _Rounds:
         if self.fallen:
             return None
         before, self.last = self.objective(), self.point
-        search = replace(self.inner, max_iter=min(self.steps, self.inner.max_iter))
+        search = self.inner if self.whole else replace(self.inner, max_iter=min(_STEPS, self.inner.max_iter))
         self.point, _ = search.convex(bound, self.point.weights, self.point.solution)
         slow = before - self.objective() <= 0.1 * self.search.tol * abs(before)
-        settled = slow and self.steps > _STEPS
-        if slow:  # first to the minimiser of this bound
-            self.steps = self.inner.max_iter
+        settled, self.whole = slow and self.whole, slow or self.whole
         return settled
 
     def undo(self) -> None:

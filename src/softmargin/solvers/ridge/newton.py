@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin._progress import is_heard, report
+from softmargin.expansions import fits
 from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
@@ -48,7 +49,7 @@ _FINEST, _COARSEST = 1e-8, 0.1  # reductions of squared residuals that steps wit
 _SPARE = 0.3  # the last step aims at this fraction of the tolerance
 # Steps without a factor after which one of all rows is made, however many products it costs, if they are no more than
 # that: where few rows are told apart at large costs, each step takes hundreds of products, and there are hundreds.
-_TRIED, _MOST_ROWS = 25, 6000
+_TRIED, _MOST_ROWS, _COPIES = 25, 6000, 3
 _HARD = 1e4  # weight of a row times its squared norm, in units of the ridge, from where weights are raised by decades
 
 
@@ -62,12 +63,12 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     if type(system) in (FeatureSystem, ConjugateSystem) and TrialSystem.suits(problem):
         system = TrialSystem(problem.expansion, problem.penalty.ridge, problem.fit_intercept)
     n, p = problem.expansion.shape
-    tried = type(system) is ConjugateSystem and n < p and n <= _MOST_ROWS
+    tried = type(system) is ConjugateSystem and n < p and n <= _MOST_ROWS and fits(_COPIES * 8 * n * n)
     solution = newton(problem, system, start, tol, min(max_iter, _TRIED) if tried else max_iter, verbose)
     if tried and solution.gap > tol and max_iter > _TRIED:  # slopes far out are no start for coefficients of rows
-        n_iter, system = solution.n_iter, _factored_system(problem)
-        other = newton(problem, system, None, tol, max_iter - _TRIED, verbose)
-        solution = replace(other, n_iter=n_iter + other.n_iter)
+        other = newton(problem, _factored_system(problem), None, tol, max_iter - _TRIED, verbose)
+        other = replace(other, coef=problem.expansion.transpose(other.coef), n_iter=solution.n_iter + other.n_iter)
+        return min(solution, other, key=lambda one: one.gap)
     if isinstance(system, KernelSystem) and not problem.expansion.is_kernel:
         solution.coef = problem.expansion.transpose(solution.coef)
     return solution
