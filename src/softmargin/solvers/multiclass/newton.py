@@ -203,14 +203,18 @@ class _InnerProducts:
             return np.vstack([moved.sum(axis=0) if self.free else 0 * moved[0], moved + direction[1:]])
 
         step, residual, reached = _conjugate_gradients(gradient, precondition, product, accuracy)
-        if not reached and gradient.size <= _FEW_UNKNOWNS:
-            return self._solved_step(curve, gradient)
+        solved = self._solved_step(curve, gradient) if not reached and gradient.size <= _FEW_UNKNOWNS else None
+        if solved is not None:
+            return solved
         # what K does not see has no part in the norm of a residual, but in the stationarity of the rows
         step[1:] += self._precondition(residual[1:], level)
         return step
 
-    def _solved_step(self, curve: Any, gradient: Array) -> Array:
-        """Newton's step by elimination, where similarities of very different sizes leave products no digits."""
+    def _solved_step(self, curve: Any, gradient: Array) -> Array | None:
+        """Newton's step by elimination, where similarities of very different sizes leave products no digits.
+
+        None where the equations do not determine it: no row has curvature.
+        """
         n, k = len(self.K), gradient.shape[1]
         centre = np.eye(k) - 1 / k
         bends = np.stack([curve(np.tile(row, (n, 1))) @ centre for row in centre], axis=2)  # (n, k, k)
@@ -224,11 +228,14 @@ class _InnerProducts:
         else:
             A[:k, :k] = np.eye(k)
         add_to_diagonal(A[k:, k:], 1.0)
-        factor, step, residual = linalg.lu_factor(A, check_finite=False), np.zeros(len(A)), -gradient.ravel()
+        *factor, singular = linalg.lapack.dgetrf(A)  # called directly: lu_factor warns where there is a way out
+        if singular:
+            return None
+        step, residual = np.zeros(len(A)), -gradient.ravel()
         for _ in range(_REFINED):
-            step += linalg.lu_solve(factor, residual, check_finite=False)
+            step += linalg.lu_solve(tuple(factor), residual, check_finite=False)
             residual = -gradient.ravel() - A @ step
-        return step.reshape(1 + n, k)
+        return step.reshape(1 + n, k) if np.all(np.isfinite(step)) else None
 
 
 def _conjugate_gradients(

@@ -45,9 +45,7 @@ __all__ = [
 
 Array = NDArray[np.floating[Any]]
 
-_ROWS_PER_COLUMN = (
-    5  # at most: at 2.4 (hiva) Newton's method takes four times as long, at 10 (random entries) an eighth
-)
+_ROWS_PER_COLUMN = 5  # at 2.4 (hiva) Newton's method takes four times as long, at 10 (random entries) an eighth
 _NEGLIGIBLE = 1e-10  # a weight below this fraction of the largest gives its row up
 _FIRST, _FINEST = 0.1, 1e-9  # KKT violations, in scores, asked for
 _FINER = 0.2
