@@ -1,6 +1,7 @@
 """A tolerance below what doubles can show is not reached, and the search for it ends."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel
 
 from softmargin import MarginClassifier, RobustSVC
-from softmargin.expansions import DenseFeatures
+from softmargin.expansions import DenseFeatures, Kernel, expand
 from softmargin.losses import Logistic, SquaredHinge
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
@@ -124,3 +125,18 @@ def test_rows_of_huge_and_tiny_weight_side_by_side_are_fitted(seed):
     penalty = ElasticNet(1.0, np.where(rng.random(70) < 0.1, 0.0, 1.0))
     columns, weights = DenseFeatures(laplacian_kernel(X, gamma=0.05)), 10.0 ** rng.uniform(-6, 6, size=70)
     assert solve(Problem(SquaredHinge(), columns, y, weights, penalty), tol=1e-6, max_iter=1000).converged
+
+
+@pytest.mark.parametrize("size", [1e12, 1e20, 1e40])
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_of_a_kernel_of_few_dimensions_is_no_gain(size, seed):
+    """Along coefficients without scores ``b'K b`` is nothing but rounding, of either sign, and so is what it promises."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 3)) * [1.0, 1.0, 1e3]
+    y = np.where(rng.random(30) < 0.4, 1.0, -1.0)
+    problem = Problem(Logistic(), expand(X, kernel=Kernel("linear")), y, np.ones(30), ElasticNet(0.5))
+    cold = solve(problem, tol=1e-3)
+    silent = np.linalg.svd(X.T)[2][3:].T @ rng.normal(size=27)
+    warm = solve(problem, replace(cold, coef=cold.coef + size * silent), tol=1e-3)
+    assert warm.converged
+    assert warm.objective == pytest.approx(cold.objective, rel=2e-3)

@@ -150,3 +150,17 @@ def test_flat_losses_of_separable_rows_are_minimised_within_the_default_limits(w
     wide = rng.standard_t(2, size=(27, 39))
     model = TruncatedSoftmaxClassifier(level=np.inf, l1_ratio=1.0, group=group, C=weight)
     assert model.fit(wide, np.arange(27) % 2).solution_.gap <= model.tol
+
+
+@pytest.mark.parametrize("penalty", [None, "scad", "adaptive_l1"])
+@pytest.mark.parametrize("group", [True, False])
+@pytest.mark.parametrize("units", [np.full(6, 1e8), np.logspace(-4, 8, 6)], ids=["large", "mixed"])
+def test_columns_of_any_unit_are_minimised_and_every_one_is_looked_at(units, group, penalty):
+    rng = np.random.default_rng(0)
+    codes = np.arange(40) % 3
+    rows = (rng.normal(size=(40, 6)) + np.outer(codes, np.eye(6)[0])) * units
+    model = TruncatedSoftmaxClassifier(level=np.inf, l1_ratio=1.0, penalty=penalty, group=group).fit(rows, codes)
+    assert model.solution_.converged
+    # intercepts cost nothing: their slopes must vanish however large the slopes of the columns are
+    share = np.exp(model.decision_function(rows) - logsumexp(model.decision_function(rows), axis=1, keepdims=True))
+    np.testing.assert_allclose((share - np.eye(3)[codes]).sum(axis=0), 0, atol=1e-6)

@@ -372,3 +372,17 @@ def test_rows_of_zeros_make_a_constant_machine_without_a_word(make, intercept, n
     assert not model.coef_.any()
     assert model.solution_.converged
     assert np.ptp(model.decision_function(make(np.zeros((3, 6))))) == 0
+
+
+@pytest.mark.parametrize("share", [0.5, 0.6, 0.9])
+@pytest.mark.parametrize("loss", [Hinge(), BalancedHinge(0.5)], ids=["hinge", "balanced"])
+def test_sparse_rows_most_of_which_are_empty_are_solved_as_dense_ones(share, loss):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(1100, 2))
+    X[rng.random(1100) < share] = 0.0
+    y = np.where(X[:, 0] + rng.normal(size=1100) > 0.5, 1.0, -1.0)
+    many, few = (Problem(loss, made, y, np.full(1100, 0.3), ElasticNet(0.0)) for made in (
+        SparseFeatures(sparse.csr_array(X)), DenseFeatures(X)))  # fmt: skip
+    solutions = [solve(problem, tol=1e-3) for problem in (many, few)]
+    assert all(solution.converged and solution.gap <= 1e-5 for solution in solutions)
+    assert solutions[0].objective == pytest.approx(solutions[1].objective, rel=1e-5)

@@ -350,6 +350,17 @@ def test_automatic_costs_follow_the_unit_of_the_weights(data, unit, l1_ratio):
     np.testing.assert_allclose(costs[0], costs[1] * unit, rtol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-100, 1.0, 1e100, 1e300])
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+@pytest.mark.parametrize("size", [0.0, 1e-160, 1e-20])
+def test_automatic_costs_of_rows_without_a_pull_are_numbers(data, unit, l1_ratio, size):
+    X, y = size * data[0][:, :3], np.where(data[1] == "yes", 1.0, -1.0)
+    problem = Problem(losses.Logistic(), DenseFeatures(X), y, unit * np.ones(120), ElasticNet(l1_ratio))
+    costs = auto_costs(problem, 5)
+    assert np.isfinite(costs).all()
+    assert (np.diff(costs) > 0).all()
+
+
 def test_infinite_losses_leave_a_candidate_unchosen_and_say_nothing():
     losses = np.array([[0.5, 0.7, 0.6], [0.4, np.inf, 0.3]])
     mean, error = PathJudge._summary(losses, np.ones(3), np.ones(3))

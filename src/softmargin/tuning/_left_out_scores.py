@@ -35,6 +35,7 @@ Array = NDArray[np.floating[Any]]
 Solve = Callable[[Problem, "Solution | None"], Solution]
 
 _FAINT, _FIRM = 0.02, 1e4  # scores of the smallest cost in units of the margin; largest cost over smallest
+_MOST_DIGITS = 280  # powers of ten of a cost: numbers of that size still have all their digits
 
 
 def auto_costs(problem: Problem, n_costs: int) -> Array:
@@ -54,11 +55,18 @@ def auto_costs(problem: Problem, n_costs: int) -> Array:
     slope = slope - weights * slope.sum() / weights.sum() if problem.fit_intercept else slope
     gradient = problem.expansion.transpose(slope)
     if problem.penalty.l1_ratio > 0:
-        lowest = problem.penalty.l1_ratio / max(float(np.abs(gradient).max(initial=0.0)), 1e-300) / heaviest
-        return np.geomspace(lowest, lowest * _FIRM, n_costs)
+        return _range(problem.penalty.l1_ratio, gradient, heaviest, _FIRM, n_costs)
     scores = problem.expansion.apply(slope if problem.expansion.is_kernel else gradient)
-    lowest = _FAINT / max(float(np.abs(scores).max(initial=0.0)), 1e-300) / heaviest
-    return np.geomspace(lowest, lowest * _FIRM * 100, n_costs)
+    return _range(_FAINT, scores, heaviest, _FIRM * 100, n_costs)
+
+
+def _range(wanted: float, reached: Array, heaviest: float, factor: float, n_costs: int) -> Array:
+    """Costs from where what ``C = 1`` reaches would be ``wanted``; where nothing is reached every cost is as good."""
+    most = float(np.abs(reached).max(initial=0.0))
+    power = float(np.log10(wanted) - np.log10(most)) if most > 0 else 0.0
+    top = float(np.log10(factor))
+    first = float(np.clip(power - np.log10(heaviest), -_MOST_DIGITS, _MOST_DIGITS - top))
+    return np.logspace(first, first + top, n_costs)
 
 
 def solution_path(problem: Problem, costs: Iterable[float], solve: Solve) -> Iterator[tuple[float, Problem, Solution]]:

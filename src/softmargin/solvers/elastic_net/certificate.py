@@ -74,7 +74,7 @@ def certify(problem: Problem, at: PrimalDual) -> Certificate:
     """The best bound on how far the objective is above its minimum."""
     loss, conjugate, v, coef, scores, cost = at.loss, at.conjugate, at.v, at.coef, at.scores, at.cost
     is_kernel = problem.expansion.is_kernel
-    square = float(coef @ (scores if is_kernel else coef))
+    square = max(float(coef @ (scores if is_kernel else coef)), 0.0)  # rounding alone makes it negative
     size = scores if is_kernel else coef
     if not is_kernel:  # columns at rest, b_j = 0 and |v_j| <= l_j, contribute nothing
         moving = np.flatnonzero((np.abs(v) > cost) | (coef != 0))
@@ -97,6 +97,6 @@ def certify(problem: Problem, at: PrimalDual) -> Certificate:
             bound = min(bound, at.shrunk(c))
         best = min(best, loss + omega + bound + 0.5 * c * c * ridge * square)
     if math.isfinite(best):
-        return Certificate(max(best, 0.0), "duality gap")
+        return Certificate(abs(best), "duality gap")  # a bound above the objective shows how much is rounding
     scale = float(cost.max(initial=0.0)) or 1.0
     return Certificate(float(violations(G, coef, cost, positive).max(initial=0.0)) / scale, "KKT violation")

@@ -51,6 +51,7 @@ _ENOUGH = 0.1  # a working set is left when its violations are this fraction of 
 _FIRST_SET = 64
 _GROWTH, _GROWTH_SPARSE = 2, 4  # new columns per column of the support; sparse ones cost no Gram matrix
 _ROUNDING = 1e-14
+_FARTHEST = 1e75  # margins beyond are as good as that, whose square is still a number
 _PATIENCE = 3  # steps without progress beyond rounding before we give up
 # Steps that a descent from a fair start takes at most (squared hinges, 100 rows, 50 columns of size 1 to 1e8: 90 by way
 # of large costs, and no end in a thousand without); beyond that it is no fair start.
@@ -87,7 +88,10 @@ class Iterate:
         coef = np.array(start.coef, dtype=np.float64)
         if problem.penalty.positive:
             np.maximum(coef, 0.0, out=coef)
-        return cls(problem, coef, float(start.intercept), problem.expansion.apply(coef))
+        warm = cls(problem, coef, float(start.intercept), problem.expansion.apply(coef))
+        cold = cls(problem, np.zeros(p), 0.0, np.zeros(n))
+        # a start that costs more than nothing at all may lie so far out that no row there has a curvature
+        return warm if warm.term.cost + warm.penalty() <= cold.term.cost else cold
 
     def settle(self, term: DataTerm) -> None:
         """Accept a data term at ``margins`` and make the intercept optimal."""
@@ -102,8 +106,8 @@ class Iterate:
         )
 
     def square(self, coef: Array, scores: Array) -> float:
-        """``|coef|^2``, or ``coef'K coef`` given ``scores = K coef``."""
-        return float(coef @ (scores if self.problem.expansion.is_kernel else coef))
+        """``|coef|^2``, or ``coef'K coef`` given ``scores = K coef``, which rounding alone makes negative."""
+        return max(float(coef @ (scores if self.problem.expansion.is_kernel else coef)), 0.0)
 
     def certify(self, v: Array, sharp: bool = False) -> Certificate:
         """How far the point is from optimal, given ``v = Phi'g``; ``sharp`` asks the loss for its conjugate."""
@@ -130,7 +134,8 @@ class Iterate:
             used = weights > 0
             bound = float(np.max(self.term.curvature[used] / weights[used], initial=0.0))
         # a row of margin u must move by about u to bend again: one far out must not hold its columns back
-        return np.maximum(self.term.curvature, (self.level * bound) * weights / (1 + np.square(self.margins)))
+        far = np.minimum(np.abs(self.margins), _FARTHEST)
+        return np.maximum(self.term.curvature, (self.level * bound) * weights / (1 + np.square(far)))
 
     def step(self, columns: Columns, violation: Array) -> bool:
         """One damped proximal Newton step on the working set; did the objective decrease by more than rounding?
@@ -146,7 +151,7 @@ class Iterate:
         dmargins = self.problem.y * (scores + target.shift)
         size = self.scores[index] if columns.is_kernel else old
         linear = penalty.ridge * float(size @ step)
-        square = 0.5 * penalty.ridge * float(step @ (scores[index] if columns.is_kernel else step))
+        square = 0.5 * penalty.ridge * self.square(step, scores[index] if columns.is_kernel else step)
         before = float(cost @ np.abs(old))
         slope = float(self.g @ (scores + target.shift))
         descent = slope + linear + square + float(cost @ np.abs(target.coef)) - before

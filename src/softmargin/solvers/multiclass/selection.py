@@ -10,9 +10,13 @@ breakpoints), or shrinking whole rows. Steps are accelerated and restarted where
 enter in sets: those at zero that violate optimality, until none does. Once the proximal steps have settled which
 coefficients are in use, Newton's method on those finishes (:mod:`.selection_newton`).
 
-Certificate: the proximal residual ``|theta - prox(theta - gradient)|`` over all features, in units of the largest
-gradient at zero coefficients. It vanishes at the minimum only. Concave curves are bounded by weighted elastic nets, one
-after the other (:mod:`softmargin.solvers.nonconvex.majorize_minimise`), from the solution of the convex one.
+Features are in units of their spread, and what they cost is converted: a gradient of 1e8 beside one of 1 would
+certify the one without looking at the other, and no length of a step would suit both.
+
+Certificate: the proximal residual ``|theta - prox(theta - t gradient)| / t`` over all features, with ``t`` the inverse
+of the largest curvature a feature can have, in units of the largest gradient at zero coefficients. It vanishes at the
+minimum only. Concave curves are bounded by weighted elastic nets, one after the other
+(:mod:`softmargin.solvers.nonconvex.majorize_minimise`), from the solution of the convex one.
 """
 
 from __future__ import annotations
@@ -49,6 +53,7 @@ _ROUNDING = 4 * np.finfo(float).eps  # of the terms of a gradient: steps cannot 
 _IDLE = 5  # times that steps on all that counts may end above the tolerance: what is left is rounding
 _FAR, _FARTHER = 1e4, 1e8  # along a ray, in units of its own length
 _SMALL = 200  # columns up to which a dense singular value costs nothing
+_CONSTANT = 1e-12  # of its mean: a spread that is rounding
 _SAFETY = 1.01  # an iterative singular value is a lower bound
 
 
@@ -81,36 +86,44 @@ def zero_sum_threshold(z: Array, t: Array) -> Array:
     return np.sign(away) * np.maximum(np.abs(away) - t, 0)
 
 
-def _prox(z: Array, penalty: ClassPenalty, length: float, members: Any) -> Array:
-    """The proximal map of ``length * Omega`` on some features."""
-    z = z - z.mean(axis=1, keepdims=True)
-    t = length * penalty.thresholds(z) if penalty.factors is None else length * _costs(penalty, members)
-    shrink = 1 / (1 + length * penalty.ridge)
-    if not penalty.group:
-        return shrink * zero_sum_threshold(z, t)
-    size = np.linalg.norm(z, axis=1, keepdims=True)
-    return shrink * z * np.maximum(1 - t / np.maximum(size, np.finfo(float).tiny), 0)
-
-
-def _costs(penalty: ClassPenalty, members: Any) -> Array:
-    assert penalty.factors is not None
-    return penalty.penalty.l1_ratio * penalty.factors[members]
+def _spreads(Z: Any, center: Array | None, share: Array) -> Array:
+    """The size of each column; one for a column of zeros, and for what rounding has left of a constant one."""
+    largest = np.asarray(abs(Z).max(axis=0).todense() if sparse.issparse(Z) else np.abs(Z).max(axis=0, initial=0.0))
+    largest = np.where(largest.ravel() > 0, largest.ravel(), 1.0)
+    scaled = Z @ sparse.diags_array(1 / largest) if sparse.issparse(Z) else Z / largest
+    spread = largest * np.sqrt(np.asarray(share @ (scaled**2)).ravel())
+    noise = 0.0 if center is None else _CONSTANT * np.abs(center)
+    return np.where(spread > noise, spread, 1.0)
 
 
 class _Fit:
-    """A convex selection problem on centred features; the intercept is a column of ones without a cost."""
+    """A convex selection problem on centred features, each in units of its spread.
+
+    The intercept is a column of ones without a cost. ``costs`` and ``ridge`` are what the scaled coefficients cost.
+    """
 
     def __init__(self, problem: MulticlassProblem, design: Design, penalty: ClassPenalty) -> None:
-        self.problem, self.Z, self.penalty, self.loss = problem, design.Z, penalty, problem.loss
+        self.problem, self.loss, self.group = problem, problem.loss, penalty.group
+        self.unit = _spreads(design.Z, design.center, design.share)[:, None]
+        inverse = 1 / self.unit.ravel()
+        self.Z = (design.Z @ sparse.diags_array(inverse)).tocsr() if sparse.issparse(design.Z) else design.Z * inverse
         self.free = problem.intercept == "free"
         self._kept: tuple[Any, Any] = (None, None)
         self.loss_bound = float(self.loss.curvature_bound)  # type: ignore[attr-defined]
         k = problem.n_classes
+        self.charge(penalty, np.zeros((len(self.unit), k)))
+        self.sharpest = self.loss_bound * float(problem.weights.sum())
         slope = self.slopes(np.zeros((len(problem.codes), k)))
         gradient = np.asarray(self.Z.T @ slope)
         at_zero = max(float(np.abs(gradient).max(initial=0.0)), float(np.abs(slope.sum(axis=0)).max()))
         terms = gradient_terms(self.Z, slope, self.free)
         self.scale, self.rounding = gradient_unit(at_zero, terms), _ROUNDING * terms
+
+    def charge(self, penalty: ClassPenalty, coef: Array) -> None:
+        """Take the costs of a penalty, or of the elastic net that bounds a concave one at ``coef``."""
+        convex = penalty if penalty.convex else penalty.linearize(coef / self.unit)
+        self.costs = convex.thresholds(coef) / self.unit
+        self.ridge = convex.ridge / self.unit**2
 
     def columns(self, members: Any) -> Any:
         """Some columns, kept for the steps to come: to take them from sparse rows costs more than a step."""
@@ -129,20 +142,23 @@ class _Fit:
         return self.losses(self.scores(coef, b, members)) + self.cost_of(coef, members)
 
     def cost_of(self, coef: Array, members: Any) -> float:
-        penalty = self.penalty
-        part = penalty if penalty.factors is None else replace(penalty, factors=penalty.factors[members])
-        return part.value(coef)
+        sizes = np.linalg.norm(coef, axis=1, keepdims=True) if self.group else np.abs(coef)
+        return float(np.sum(self.costs[members] * sizes) + 0.5 * np.sum(self.ridge[members] * np.square(coef)))
 
-    def costs(self, members: Any, shape: tuple[int, ...]) -> Array:
-        """The l1 cost of each coefficient, or row, of some features."""
-        l1 = self.penalty.penalty.l1_ratio
-        return np.full((shape[0], 1), l1) if self.penalty.factors is None else _costs(self.penalty, members)
+    def prox(self, z: Array, length: float, members: Any) -> Array:
+        """The proximal map of ``length * Omega`` on some features."""
+        z = z - z.mean(axis=1, keepdims=True)
+        t, shrink = length * self.costs[members], 1 / (1 + length * self.ridge[members])
+        if not self.group:
+            return shrink * zero_sum_threshold(z, t)
+        size = np.linalg.norm(z, axis=1, keepdims=True)
+        return shrink * z * np.maximum(1 - t / np.maximum(size, np.finfo(float).tiny), 0)
 
     def is_unbounded(self, coef: Array, b: Array) -> bool:
         """Whether coefficients that cost nothing still lower the losses however far they grow."""
-        if self.penalty.ridge > 0 or self.penalty.factors is None:
+        if self.ridge.any():
             return False
-        free = np.where(np.broadcast_to(self.penalty.factors, coef.shape) == 0, coef, 0.0)
+        free = np.where(np.broadcast_to(self.costs, coef.shape) == 0, coef, 0.0)
         if not free.any():
             return False
         F = self.scores(coef, b, slice(None))
@@ -162,10 +178,10 @@ class _Fit:
         """How far each feature, and the intercept, is from optimal."""
         slope = self.slopes(self.scores(coef, b, slice(None)))
         gradient = np.asarray(self.Z.T @ slope)
-        # the ridge is in the proximal map, which is that of a unit step
-        moved = coef - _prox(coef - gradient, self.penalty, 1.0, slice(None))
+        length = 1 / max(self.sharpest, np.finfo(float).tiny)
+        moved = coef - self.prox(coef - length * gradient, length, slice(None))  # the ridge is in the proximal map
         edge = float(np.abs(slope.sum(axis=0)).max()) if self.free else 0.0
-        return np.abs(moved).max(axis=1), edge
+        return np.abs(moved).max(axis=1) / length, edge
 
     def steepness(self, members: Any) -> float:
         """The largest singular value of the weighted columns, squared, times the bound of the curvature."""
@@ -192,7 +208,7 @@ class _Fit:
             gradient, total = np.asarray(columns.T @ slope), slope.sum(axis=0) * self.free
             length = length * _LONGER
             while True:
-                new = _prox(at[0] - length * gradient, self.penalty, length, members)
+                new = self.prox(at[0] - length * gradient, length, members)
                 b = at[1] - length * total
                 done += 1
                 move = (new - at[0], b - at[1])
@@ -269,15 +285,15 @@ class _Rounds:
             return None
         self.left = min(self.left, most - self.steps)
         self.last = self.at
-        self.fit.penalty = self.concave.linearize(self.at[0])
+        self.fit.charge(self.concave, self.at[0])
         coef, b, residual, steps = _solve_convex(self.fit, *self.at[:2], tol, self.left)
         self.steps += steps
         if residual > tol:  # where steps were in vain, the next rounds take fewer
             self.left = max(steps // 2, _FEWEST_STEPS)
         self.unbounded = self.fit.is_unbounded(coef, b)
-        self.fit.penalty = self.concave.linearize(coef)
+        self.fit.charge(self.concave, coef)
         self.at = (coef, b, self.fit.residual(coef, b))
-        self.value = self.fit.losses(self.fit.scores(coef, b, slice(None))) + self.concave.value(coef)
+        self.value = self.fit.losses(self.fit.scores(coef, b, slice(None))) + self.concave.value(coef / self.fit.unit)
         return self.at[2] <= tol
 
     def undo(self) -> None:
@@ -298,6 +314,7 @@ def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: flo
         coef, b = np.array(start.coef, dtype=float), design.shifted_intercept(start)
     max_iter = max(max_iter, 1) * _STEPS
     fit = _Fit(problem, design, penalty if penalty.convex else penalty.pilot)
+    coef = coef * fit.unit
     coef, b, gap, n_iter = _solve_convex(fit, coef, b, tol, max_iter)
     history: list[float] = []
     status, pilot = "ok", (coef, b)
@@ -306,8 +323,8 @@ def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: flo
         majorize_minimise(rounds, history, _ROUNDS)
         coef, b, gap = rounds.at
         n_iter, status = n_iter + rounds.steps, "unbounded" if rounds.unbounded else "ok"
-    objective = fit.losses(fit.scores(coef, b, slice(None))) + penalty.value(coef)
-    coef, b = design.original(coef, b)
+    objective = fit.losses(fit.scores(coef, b, slice(None))) + penalty.value(coef / fit.unit)
+    coef, b = design.original(coef / fit.unit, b)
     history, n_iter = history or [objective], math.ceil(n_iter / _STEPS)
     found = Solution(
         coef, b, None, objective, gap, n_iter, gap <= tol and status == "ok", certificate="proximal residual",
@@ -315,5 +332,5 @@ def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: flo
     )  # fmt: skip
     if penalty.convex:
         return found
-    coef, b = design.original(*pilot)
+    coef, b = design.original(pilot[0] / fit.unit, pilot[1])
     return replace(found, base=replace(found, coef=coef, intercept=b))

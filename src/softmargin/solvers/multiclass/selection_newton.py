@@ -27,7 +27,8 @@ _MAX_STEPS = 60
 # So many steps in a row of less than such a share of Newton's: a coefficient in use is on its way to zero, which is for
 # the proximal steps to find.
 _SHORT, _SHORT_STEPS = 0.1, 3
-_SHIFT = 1e-13  # of the mean curvature: directions without any are left alone
+_SHIFT = 1e-13  # of each curvature: directions without any are left alone
+_FLAT = 1e-30  # of the largest curvature: less is none
 
 
 def _zero_sum_basis(used: NDArray[np.bool_]) -> Array:
@@ -46,9 +47,9 @@ class _Support:
     def __init__(self, fit: Any, coef: Array, members: Any) -> None:
         Z = fit.Z[:, members]
         dense = np.asarray(Z.toarray() if sparse.issparse(Z) else Z)
-        self.fit, self.free, self.group = fit, fit.free, fit.penalty.group
+        self.fit, self.free, self.group = fit, fit.free, fit.group
         self.columns = np.column_stack([np.ones(len(dense)), dense]) if self.free else dense
-        self.costs = np.broadcast_to(fit.costs(members, coef.shape), coef.shape)
+        self.costs, self.ridge = np.broadcast_to(fit.costs[members], coef.shape), fit.ridge[members]
         used = np.ones_like(coef, dtype=bool) if self.group else coef != 0
         rows = ([np.ones(coef.shape[1], dtype=bool)] if self.free else []) + list(used)
         self.basis = block_diag(*[_zero_sum_basis(row) for row in rows])
@@ -69,9 +70,10 @@ class _Support:
             for a in range(k):
                 H[:, a, :, b] = (self.columns * bend[:, a, None]).T @ self.columns
         first = int(self.free)
-        for j, (row, cost) in enumerate(zip(point[first:], self.costs, strict=True), start=first):
-            gradient[j] += fit.penalty.ridge * row
-            H[j, :, j, :] += fit.penalty.ridge * np.eye(k)
+        charged = zip(point[first:], self.costs, self.ridge, strict=True)
+        for j, (row, cost, ridge) in enumerate(charged, start=first):
+            gradient[j] += ridge * row
+            H[j, :, j, :] += ridge * np.eye(k)
             if not self.group:
                 gradient[j] += cost * np.sign(row)
             elif cost[0] > 0:
@@ -86,7 +88,7 @@ class _Support:
         sizes = np.linalg.norm(coef, axis=1) if self.group else np.abs(coef)
         cost = float(np.sum((self.costs[:, 0] if self.group else self.costs) * sizes))
         loss = float(fit.problem.weights @ fit.loss.value(self.columns @ point, fit.problem.codes))
-        return loss + cost + 0.5 * fit.penalty.ridge * float(np.sum(np.square(coef)))
+        return loss + cost + 0.5 * float(np.sum(self.ridge * np.square(coef)))
 
     def longest(self, point: Array, step: Array) -> float:
         """How far a step goes before a coefficient of its own cost changes sign."""
@@ -108,7 +110,6 @@ def newton_on_support(fit: Any, coef: Array, b: Array, members: Any, tol: float)
         g, H = support.slopes_and_bends(point)
         if not len(g) or np.abs(g).max() <= tol or not np.isfinite(H).all():
             break
-        add_to_diagonal(H, max(_SHIFT * float(np.trace(H)) / len(H), np.finfo(float).tiny))
         move = _direction(H, g)
         step = (support.basis @ move).reshape(point.shape)
         found = backtrack(_along(support, point, step), value, float(g @ move), noise=1e-14 * abs(value), shortest=1e-8)
@@ -122,11 +123,18 @@ def newton_on_support(fit: Any, coef: Array, b: Array, members: Any, tol: float)
 
 
 def _direction(H: Array, g: Array) -> Array:
-    """The Newton step; by singular values, at some thirty times the price, where there is no factor."""
+    """The Newton step; by singular values, at some thirty times the price, where there is no factor.
+
+    Unknowns are in units of their own curvature: an intercept beside columns of 1e8 would drown in a common shift.
+    """
+    curvature = np.maximum(H.diagonal(), _FLAT * float(H.diagonal().max(initial=0.0)))
+    unit = 1 / np.sqrt(np.maximum(curvature, np.finfo(float).tiny))
+    scaled, slope = unit[:, None] * H * unit, unit * g
+    add_to_diagonal(scaled, _SHIFT)
     try:
-        return shifted_cholesky(H.copy())(-g)
+        return unit * shifted_cholesky(scaled.copy())(-slope)
     except np.linalg.LinAlgError:
-        return np.linalg.lstsq(H, -g, rcond=None)[0]
+        return unit * np.linalg.lstsq(scaled, -slope, rcond=None)[0]
 
 
 def _along(support: _Support, point: Array, step: Array) -> Callable[[float], tuple[float, Array]]:

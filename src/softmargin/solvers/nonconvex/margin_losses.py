@@ -59,6 +59,7 @@ _TINY = 1e-300
 _EQUAL = 1e-6  # scores that differ by less, beside 1 and the largest, are one score
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
 _INNER = 10  # steps of the inner solver that a round may take on average
+_IDLE = 3  # rounds in a row that move the scores and not the objective: along a flat valley they would go on for ever
 _SHORT = 3  # bounds in a row whose minimisation ends short of the tolerance, and no nearer to it than the last one
 
 
@@ -220,6 +221,7 @@ class _Rounds:
         self.eager = eager
         self.steps_left = _INNER * fit.max_iter
         self.short, self.lack, self.unbounded = 0, np.inf, False
+        self.idle = 0
         self.rest, self.wait = 0, 1  # rounds without a look at Newton's step, and how many after the next vain one
 
     def objective(self) -> float:
@@ -245,6 +247,7 @@ class _Rounds:
                 return None
         value = inner.objective(self.problem)
         self.drop, self.value = self.value - value, value
+        self.idle = 0 if self.drop > np.finfo(np.float64).eps * abs(value) else self.idle + 1
         moved = float(np.abs(inner.margins - before).max(initial=0.0)) / (1 + float(np.abs(before).max(initial=0.0)))
         if is_heard(self.fit.verbose):
             report("majoriser", f"objective {value:.12g}, scores moved by {moved:.3g}", self.fit.verbose)
@@ -252,7 +255,8 @@ class _Rounds:
             self.fit.on_round(inner.margins, inner.coef)
         self.near = self.eager or (self.problem.loss.smooth and moved <= _NEAR)
         self.unbounded = self._falls_for_ever()
-        return self.unbounded or moved <= tol or (self.many and self.drop <= tol * abs(value))
+        settled = moved <= tol or self.idle >= _IDLE or (self.many and self.drop <= tol * abs(value))
+        return self.unbounded or settled
 
     def _newton_step(self) -> bool:
         """Newton's step, where it is near and one has not just been looked for in vain."""

@@ -159,6 +159,9 @@ def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int
         else:  # every row rests at a bound
             w = features.transpose(settled)
         residual = box.q - features.apply(w) - b
+        if not np.isfinite(residual).all():  # numbers too large for the open rows' systems
+            found = solve_box_qp(FeatureRows(features), box, tol=tol, max_iter=max_iter)
+            return found, features.transpose(found.u)
         wrong = ~open_rows & np.where(u == box.hi, residual < 0, residual > 0) & (box.lo < box.hi)
         if not wrong.any() and gap <= GAP * _cost(w, residual, box):
             break

@@ -30,7 +30,6 @@ __all__ = ["WINDOW", "Multipliers", "SmoothedStart", "multiplier_method", "smoot
 
 Array = NDArray[np.floating[Any]]
 
-_TINY = 1e-300  # features that are all zero have no size
 _NO_PIVOT = 1e-12  # beside the sum of the curvatures: rounding
 _FLAT = 0.1  # a line search ends where the slope is this fraction of its first value
 _ROUGH = 0.1  # share of the duality gap that a step may promise where the next rounding is due
@@ -105,7 +104,8 @@ class _Point:
         self.residual = box.q - features.apply(self.w) - self.b
         # long rows move further: a narrow band would leave the directions that they alone know without curvature
         sizes = np.sqrt(features.diagonal())
-        self.reach = np.maximum(sizes / max(float(np.median(sizes)), _TINY), 1.0)
+        some = sizes[sizes > 0]  # sparse rows may be empty, most of them even
+        self.reach = np.maximum(sizes / float(np.median(some)), 1.0) if len(some) else np.ones_like(sizes)
         self._known: tuple[Array, float] | None = None
 
     def round_corners(self, h: float) -> None:
