@@ -314,7 +314,7 @@ def test_steps_end_where_rounding_hides_the_scores_and_the_fit_says_so_or_refuse
     model = MarginClassifier(loss="hinge", kernel=kernel, gamma=1.0, tol=1e-9, max_iter=10**9)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        if offset ** (1 if kernel == "linear" else 3) >= 1e9:
+        if kernel == "poly" and offset >= 1e3:
             with pytest.raises(ValueError, match="lost in the rounding"):
                 model.fit(X + offset, y)
             return
@@ -386,3 +386,19 @@ def test_sparse_rows_most_of_which_are_empty_are_solved_as_dense_ones(share, los
     solutions = [solve(problem, tol=1e-3) for problem in (many, few)]
     assert all(solution.converged and solution.gap <= 1e-5 for solution in solutions)
     assert solutions[0].objective == pytest.approx(solutions[1].objective, rel=1e-5)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge", "least_squares"])
+def test_a_linear_kernel_of_rows_far_from_zero_is_the_features(loss, offset):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(76, 6)) + offset) * 100
+    y = (rng.normal(size=76) + X[:, 0] / 100 - offset > 0).astype(int)
+    features, kernel = (MarginClassifier(loss=loss, kernel=kernel).fit(X, y) for kernel in (None, "linear"))
+    assert kernel.solution_.converged
+    assert kernel.solution_.objective == pytest.approx(features.solution_.objective, rel=1e-5)
+    np.testing.assert_allclose(kernel.decision_function(X), features.decision_function(X), atol=1e-3)
+    # in terms of the rows as they are, up to the rounding of their products
+    products = X @ X[kernel.support_].T @ kernel.dual_coef_.ravel() + kernel.intercept_
+    noise = 1e-14 * np.abs(kernel.dual_coef_).sum() * np.square(X).sum(axis=1).max()
+    np.testing.assert_allclose(products, kernel.decision_function(X), atol=1e-3 + noise)

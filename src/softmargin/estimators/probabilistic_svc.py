@@ -179,7 +179,7 @@ class ProbabilisticSVC(ClassifierBase):
 
     def _prepare(self, data: TrainingSet) -> Any:
         kernel = self._kernel(data)
-        return expand(data.X, kernel, n_components=self.n_components, random_state=self.random_state)
+        return expand(data.X, kernel, n_components=self.n_components, random_state=self.random_state, free_origin=True)
 
     def _n_rows(self, data: TrainingSet) -> float:
         """The number of rows, where one of weight two is two rows."""

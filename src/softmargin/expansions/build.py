@@ -24,19 +24,20 @@ def expand(
     n_components: int | str | None = None,
     random_state: Any = None,
     kernel_norm: bool = True,
+    free_origin: bool = False,
 ) -> Expansion:
     """The expansion of training rows ``X``: linear features, kernel columns, or ``n_components`` kernel landmarks.
 
     ``n_components`` has no meaning without a kernel; "auto" is all pairs of few rows and as many landmarks as many rows
-    need. With ``kernel_norm`` (the penalty has a part ``beta'K beta``) a
-    matrix given by the user must be semidefinite.
+    need. With ``kernel_norm`` (the penalty has a part ``beta'K beta``) a matrix given by the user must be semidefinite.
+    With ``free_origin`` (that is all of the penalty, and an intercept costs nothing) a shift of all rows is no matter.
     """
     if isinstance(X, ChunkedRows):
         return _expand_chunks(X, kernel, n_components, random_state)
     if kernel is None:
         return SparseFeatures(X) if sparse.issparse(X) else DenseFeatures(X)
     if n_components is None or (n_components == "auto" and X.shape[0] <= EXACT_ROWS):
-        columns = KernelColumns.from_rows(X, kernel)
+        columns = KernelColumns.from_rows(X, kernel.with_free_origin(X) if free_origin else kernel)
         if kernel_norm:
             columns.require_semidefinite()
         return columns

@@ -29,7 +29,9 @@ def score(found: LinearScore | KernelScore, x: Formula) -> Formula:
     if found.kernel.precomputed:
         return Affine(x[np.asarray(found.rows)], coef)
     if found.kernel.name == "linear":
-        return Affine(x, _dense(found.rows).T @ coef)
+        origin = np.array(found.kernel.origin or np.zeros(found.rows.shape[1]))
+        weights = (_dense(found.rows) - origin).T @ coef
+        return Affine(x, weights) + constant(-origin @ weights)
     return Affine(kernel_values(found.kernel, x, _dense(found.rows)), coef)
 
 

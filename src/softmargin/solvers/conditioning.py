@@ -9,7 +9,7 @@ by at the point returned.
 ``(eps w |x|)^2`` of it for a row of weight ``w``, beside an objective of about ``w``. So no solution can be certified
 where ``w |x|^2`` exceeds about ``tol / eps^2``: such data are refused rather than fitted to noise.
 
-*Results.* A point that is not finite is no solution; nor is it one without a finite gap.
+*Results.* A point that is not finite is no solution; nor is one without a finite gap, or below the infimum.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ __all__ = ["HOPELESS", "Shift", "check_finite", "check_scale", "likely_reason", 
 Array = NDArray[np.floating[Any]]
 
 HOPELESS = 1e30  # weight of a row times its squared norm beyond which rounding exceeds any tolerance (see above)
+_BELOW = 1e-3  # of the weights: by so much less than its infimum an objective is no rounding of a true one
 _FEW = 16  # rows that show the scale of the data
 _LARGEST_SQUARED = 1e150  # squares of similarities, and sums of them, stay below the largest double 1e308
 
@@ -123,7 +124,7 @@ def check_scale(problem: Problem) -> None:
 
 
 def check_finite(solution: Solution, problem: Problem) -> None:
-    """Refuse a result that is not a number, with the likely reason."""
+    """Refuse a result that is not a number, or better than any can be, with the likely reason."""
     parts: tuple[tuple[str, Any], ...] = (
         ("coefficients", solution.coef),
         ("intercept", solution.intercept),
@@ -133,6 +134,13 @@ def check_finite(solution: Solution, problem: Problem) -> None:
     broken = [name for name, value in parts if not np.isfinite(value).all()]
     if broken:
         raise ValueError(f"The fit ended with {' and '.join(broken)} that are not finite. {likely_reason(problem)}")
+    if isinstance(problem, Problem) and problem.tilt is None and problem.expansion.is_resident:
+        least = problem.constant + problem.floor
+        if solution.objective < least - _BELOW * (abs(least) + float(problem.weights.sum())):
+            raise ValueError(
+                f"The fit ended with an objective of {solution.objective:.3g} where none is below {least:.3g}: its "
+                f"scores are rounding. {likely_reason(problem)}"
+            )
 
 
 def likely_reason(problem: Problem) -> str:

@@ -35,7 +35,7 @@ Array = NDArray[np.floating[Any]]
 Solve = Callable[[Problem, "Solution | None"], Solution]
 
 _FAINT, _FIRM = 0.02, 1e4  # scores of the smallest cost in units of the margin; largest cost over smallest
-_MOST_DIGITS = 280  # powers of ten of a cost: numbers of that size still have all their digits
+_MOST_DIGITS = 300  # powers of ten of a cost: numbers of that size still have all their digits
 
 
 def auto_costs(problem: Problem, n_costs: int) -> Array:

@@ -82,12 +82,14 @@ class ExpansionClassifier(Scored, ClassifierBase):
         return self
 
     def _prepare(self, data: TrainingSet) -> Expansion:
+        penalty = self._penalty()
         return expand(
             data.X,
             self._kernel(data),
             n_components=self.n_components,
             random_state=self.random_state,
-            kernel_norm=self._penalty().ridge > 0,
+            kernel_norm=penalty.ridge > 0,
+            free_origin=self.fit_intercept and penalty.l1_ratio == 0 and not penalty.positive,
         )
 
     def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:

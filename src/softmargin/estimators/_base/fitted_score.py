@@ -119,8 +119,10 @@ class Scored:
 
     @property
     def intercept_(self) -> np.ndarray:
-        """Intercepts, one per function."""
-        return self._fitted("intercept_").intercept
+        """Intercepts, one per function, beside the kernel (or the features) of the rows as they are."""
+        fitted = self._fitted("intercept_")
+        moved = isinstance(fitted.score, KernelScore) and fitted.score.kernel.origin is not None
+        return fitted.intercept + fitted.score.at_zero if moved else fitted.intercept
 
     @property
     def kernel_score_(self) -> KernelScore:

@@ -68,7 +68,11 @@ class SimultaneousClassifier(Scored, ClassifierBase):
 
     def _prepare(self, data: TrainingSet) -> Expansion:
         return expand(
-            data.X, self._kernel(data), n_components=self.n_components, random_state=getattr(self, "random_state", None)
+            data.X,
+            self._kernel(data),
+            n_components=self.n_components,
+            random_state=getattr(self, "random_state", None),
+            free_origin=self._intercept == "free",
         )
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:

@@ -23,6 +23,7 @@ from softmargin.expansions.protocol import Array, Rows, Term, Totals, row_blocks
 __all__ = ["DenseFeatures"]
 
 _SAMPLE = 128  # rows that tell whether a column's mean is huge beside its spread
+_FAR = 100.0  # spreads from zero: squares of such columns lose four digits of their differences
 _GRAM_BYTES = 1 << 25  # columns multiplied at once by outer(), in float64: float32 ones are copied
 
 
@@ -120,15 +121,15 @@ class DenseFeatures(Features):
     def centered(self) -> tuple[DenseFeatures, Array] | None:
         """A shifted copy where the mean of a column, seen in a sample of rows, is huge beside its spread.
 
-        Sums of squares of such columns lose their differences once ``(mean / spread)^2`` nears the precision; half the
-        digits lost is where a copy is cheaper than the steps lost.
+        Sums of squares of such columns lose their differences once ``(mean / spread)^2`` nears the precision: four
+        digits lost, of single precision half of them, are where a copy is cheaper than the steps lost.
         """
         few = self._X[:: max(1, self.shape[0] // _SAMPLE)].astype(np.float64, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
             sample_means = few.sum(axis=0) / len(few)
             apart = few - sample_means
             spread = np.sqrt(np.einsum("ij,ij->j", apart, apart) / len(few))
-            limit = np.finfo(self.dtype).eps ** -0.25
+            limit = min(np.finfo(self.dtype).eps ** -0.25, _FAR)
             if not (np.abs(sample_means) > limit * spread).any():
                 return None
             typical = float(np.median(spread[spread > 0])) if np.any(spread > 0) else 0.0

@@ -51,6 +51,13 @@ class KernelScore:
             scores[part] = similarities(X[part].astype(wide, copy=False)) @ coef
         return scores
 
+    @property
+    def at_zero(self) -> Array:
+        """The scores of a row of zeros that come from an origin elsewhere."""
+        if self.kernel.origin is None or not len(self.coef):
+            return np.zeros(self.coef.shape[1:])
+        return np.asarray(self(np.zeros((1, self.rows.shape[1])))[0])
+
     def _similarities(self, X: Any) -> Callable[[Any], Array]:
         """Prepared at the first call for rows of a kind: one row is then scored without reading the support twice."""
         if self.kernel.precomputed:

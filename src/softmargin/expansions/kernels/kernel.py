@@ -8,7 +8,7 @@ with its parameters, "precomputed" or any callable of two matrices of rows; ``ga
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,14 +27,18 @@ __all__ = ["Kernel"]
 Array = NDArray[np.floating[Any]]
 
 
+_FAR = 10.0  # spreads from zero: products of such rows lose two digits of their differences
+
+
 @dataclass(frozen=True)
 class Kernel:
-    """A positive semidefinite similarity with all its parameters decided."""
+    """A positive semidefinite similarity with all its parameters decided; rows are measured from ``origin``."""
 
     name: str | Callable[[Any, Any], Any]
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 0.0
+    origin: tuple[float, ...] | None = None
 
     @classmethod
     def resolve(cls, name: Any, X: Any, y: Any, *, gamma: Any = "scale", weight: Any = None, **shape: Any) -> Kernel:
@@ -50,6 +54,18 @@ class Kernel:
         kernel = cls(name, resolve_gamma(gamma, function, X, y, weight), **shape)
         _ = kernel.function  # checks the other parameters
         return kernel
+
+    def with_free_origin(self, X: Any) -> Kernel:
+        """The kernel beside a free intercept, which undoes any shift of the rows that a linear kernel multiplies.
+
+        Where they lie far out, products of the rows as they are would not hold what tells them apart.
+        """
+        if self.name != "linear" or sparse.issparse(X):
+            return self
+        with np.errstate(over="ignore", invalid="ignore"):
+            means, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+            far = np.isfinite(means) & (np.abs(means) > _FAR * spread)
+        return replace(self, origin=tuple(np.where(far, means, 0.0).tolist())) if far.any() else self
 
     @cached_property
     def function(self) -> KernelFunction:
@@ -73,7 +89,7 @@ class Kernel:
         """A function from row numbers to those rows of the kernel matrix of ``X``."""
         if self.is_own:
             return lambda at: self(X[at], X).astype(dtype, copy=False)
-        wide = X.astype(np.float64) if np.dtype(dtype) == np.float64 and X.dtype == np.float32 else self._widened(X)
+        wide = self._placed(X.astype(np.float64) if np.dtype(dtype) == np.float64 and X.dtype == np.float32 else X)
         fetch = self.function.among(wide, dtype)
         return lambda at: _finite(fetch(at), f"kernel={self.name!r}")
 
@@ -81,7 +97,7 @@ class Kernel:
         """A function from blocks of ``X`` to their similarities to ``rows``, prepared once for all blocks."""
         if self.is_own or sparse.issparse(X) != sparse.issparse(rows):
             return lambda block: self(block, rows)
-        if self._widened(X) is not X:
+        if self._placed(X) is not X:
             return lambda block: self(block, rows)
         similarities = self.function.to(rows, X.dtype)
         return lambda block: _finite(similarities(block), f"kernel={self.name!r}")
@@ -96,12 +112,14 @@ class Kernel:
             assert callable(self.name)
             similarities = _of_sparse_rows if sparse.issparse(A) and sparse.issparse(B) else _of_rows
             return _finite(similarities(self.name, A, B), "the kernel function given")
-        wide = self._widened(A)
-        K = self.function(wide, wide if A is B else self._widened(B))
+        wide = self._placed(A)
+        K = self.function(wide, wide if A is B else self._placed(B))
         return _finite(K, f"kernel={self.name!r}").astype(np.result_type(A.dtype, B.dtype), copy=False)
 
-    def _widened(self, X: Any) -> Any:
-        """Rows in float64 where their unit, which ``gamma`` undoes, has squares that float32 cannot hold."""
+    def _placed(self, X: Any) -> Any:
+        """Rows from their origin, in float64 where they have one or a unit whose squares float32 cannot hold."""
+        if self.origin is not None:
+            return X.astype(np.float64, copy=False) - np.array(self.origin)
         plain = X.dtype != np.float32 or SINGLE_GAMMA[0] < self.gamma < SINGLE_GAMMA[1]
         return X if plain else X.astype(np.float64)
 

@@ -22,6 +22,7 @@ __all__ = ["Ray", "center", "descend"]
 Array = NDArray[np.floating[Any]]
 
 _FLAT = 0.3  # a line search ends where the slope is this fraction of its first value
+_LONGEST = 1e10  # times a Newton step
 _BALANCED = 1e-12  # the slopes of an optimal intercept sum to this fraction of their sizes
 
 
@@ -44,7 +45,10 @@ def descend(problem: Problem, margins: Array, term: DataTerm, ray: Ray) -> tuple
         at = DataTerm(problem, moved)
         return float(at.slope @ ray.dmargins) + ray.linear + t * ray.square, moved, at
 
-    return _root(probe, slope, first=1.0, target=-_FLAT * slope)
+    t, moved, at = _root(probe, slope, first=1.0, target=-_FLAT * slope)
+    if t > _LONGEST:  # a slope that never rises is rounding, or a direction without an end
+        return 0.0, margins, term
+    return t, moved, at
 
 
 def center(

@@ -45,6 +45,7 @@ Array = NDArray[np.floating[Any]]
 _ROUGH = 1e-2  # relative gap at which a relaxation or a sample has served its purpose
 # steps without a smaller gap or objective after which rounding is all that is left
 _GAIN, _ROUNDING, _IDLE = 0.9, 1e-13, 20
+_WORSE = 10.0  # times the gap before: a step after which the objective is looked at
 _FINEST, _COARSEST = 1e-8, 0.1  # reductions of squared residuals that steps without a factor are asked for
 _SPARE = 0.3  # the last step aims at this fraction of the tolerance
 # Steps without a factor after which one of all rows is made, however many products it costs, if they are no more than
@@ -155,10 +156,14 @@ def newton_iterations(point: Point, factor: Factor | None, tol: float, max_iter:
     """Newton steps from a point (which moves) until its gap is ``tol``; ``factor`` makes the first if it is given."""
     history: list[float] = []
     last_gap = least = np.inf
-    lowest, idle = point.objective, 0
+    lowest, idle, before = point.objective, 0, copy(point)
     for n_iter in range(max_iter + 1):
         mass = None if factor is None else factor.mass
         point.measure(mass)
+        if point.gap > _WORSE * last_gap and point.value() > before.value():  # a step that was rounding
+            vars(point).update(vars(before))
+            point.certify(mass)
+            break
         idle = 0 if point.gap < _GAIN * least or point.objective < lowest - _ROUNDING * abs(lowest) else idle + 1
         least, lowest = min(least, point.gap), min(lowest, point.objective)
         last = n_iter == max_iter or idle == _IDLE
@@ -172,7 +177,7 @@ def newton_iterations(point: Point, factor: Factor | None, tol: float, max_iter:
         if factor is None or point.gap > factor.patience * last_gap:
             factor = point.system.factor(point.term.curvature)
             history.append(point.value())
-        last_gap = point.gap
+        last_gap, before = point.gap, copy(point)
         if not point.advance(factor, _SPARE * tol * point.scale / point.gap if point.gap > 0 else 0.0):
             point.certify(factor.mass)
             break
@@ -220,7 +225,7 @@ class Point:
 
     @property
     def penalty(self) -> float:
-        return 0.5 * self.ridge * self.system.inner(self.coef, self.coef, self.scores)
+        return max(0.5 * self.ridge * self.system.inner(self.coef, self.coef, self.scores), 0.0)
 
     @property
     def scale(self) -> float:
@@ -266,7 +271,7 @@ class Point:
         ray = Ray(
             y * (step.scores + step.intercept),
             self.ridge * system.inner(step.coef, self.coef, self.scores),
-            self.ridge * system.inner(step.coef, step.coef, step.scores),
+            max(self.ridge * system.inner(step.coef, step.coef, step.scores), 0.0),  # rounding alone makes it negative
         )
         t, self.margins, self.term = descend(self.problem, self.margins, self.term, ray)
         self.coef = self.coef + t * step.coef
