@@ -130,7 +130,7 @@ def test_rows_of_huge_and_tiny_weight_side_by_side_are_fitted(seed):
 @pytest.mark.parametrize("size", [1e12, 1e20, 1e40])
 @pytest.mark.parametrize("seed", range(4))
 def test_rounding_of_a_kernel_of_few_dimensions_is_no_gain(size, seed):
-    """Along coefficients without scores ``b'K b`` is nothing but rounding, of either sign, and so is what it promises."""
+    """Along coefficients without scores ``b'K b`` is rounding of either sign, and so is what it promises."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, 3)) * [1.0, 1.0, 1e3]
     y = np.where(rng.random(30) < 0.4, 1.0, -1.0)

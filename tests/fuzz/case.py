@@ -68,9 +68,15 @@ class _Foreign(LinearSVC):
         return super().fit(X, y, sample_weight=sample_weight)
 
 
-def _calls_python(model: Any) -> bool:
-    """Whether a kernel is a function of two rows, called for every pair of them: a thousand rows take 20 s alone."""
-    return any(callable(value) for key, value in model.get_params().items() if key.endswith("kernel"))
+def _costs_seconds(model: Any) -> bool:
+    """Whether a fit of a thousand rows takes seconds by its nature: some cases make three of them.
+
+    A kernel that is a function of two rows is called for every pair of them; interactions have a matrix of all rows for
+    every pair of columns.
+    """
+    own = model.get_params()
+    called = any(callable(value) for key, value in own.items() if key.endswith("kernel"))
+    return called or any(value is True for key, value in own.items() if key.endswith("interactions"))
 
 
 def _has_huge_similarities(model: Any, X: np.ndarray) -> bool:
@@ -171,7 +177,7 @@ class Case:
 
     def _answers(self, rng: Rng, caught: list[Any]) -> None:
         model, params = self._model(rng)
-        data = dress(rng, draw_data(rng, large=not _calls_python(model)))
+        data = dress(rng, draw_data(rng, large=not _costs_seconds(model)))
         self._describe("answers", model, data)
         name = type(model).__name__
         plain = not params.keys() - {"random_state", "n_jobs", "C"}
@@ -223,7 +229,7 @@ class Case:
 
     def _interrupt(self, rng: Rng, caught: list[Any]) -> None:
         model = self._repeatable(rng)
-        data = dress(rng, draw_data(rng, trouble=0.2, large=not _calls_python(model)), 0.0)
+        data = dress(rng, draw_data(rng, trouble=0.2, large=not _costs_seconds(model)), 0.0)
         self._describe("interrupt", model, data)
         check_interrupt(rng, model, data)
 

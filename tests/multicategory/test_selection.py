@@ -164,3 +164,19 @@ def test_columns_of_any_unit_are_minimised_and_every_one_is_looked_at(units, gro
     # intercepts cost nothing: their slopes must vanish however large the slopes of the columns are
     share = np.exp(model.decision_function(rows) - logsumexp(model.decision_function(rows), axis=1, keepdims=True))
     np.testing.assert_allclose((share - np.eye(3)[codes]).sum(axis=0), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("group", [True, False])
+def test_a_concave_cost_says_when_one_class_alone_is_separated(group):
+    """The others overlap: no ray of the present coefficients lowers every loss, but some direction does."""
+    rng = np.random.default_rng(1)
+    codes = np.arange(60) % 3
+    rows = 0.02 * rng.standard_normal((60, 2))
+    rows[codes == 0, 0] -= 0.4
+    model = TruncatedSoftmaxClassifier(level=np.inf, C=100.0, penalty=MCP(l1_ratio=1.0), group=group)
+    with pytest.warns(ConvergenceWarning, match="no minimum"):
+        model.fit(rows, codes)
+    assert model.solution_.status == "unbounded"
+    rows[codes == 0, 0] += 0.4
+    overlapping = TruncatedSoftmaxClassifier(level=np.inf, C=100.0, penalty=MCP(l1_ratio=1.0), group=group)
+    assert overlapping.fit(rows, codes).solution_.converged

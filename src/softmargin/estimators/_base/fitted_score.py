@@ -121,8 +121,9 @@ class Scored:
     def intercept_(self) -> np.ndarray:
         """Intercepts, one per function, beside the kernel (or the features) of the rows as they are."""
         fitted = self._fitted("intercept_")
-        moved = isinstance(fitted.score, KernelScore) and fitted.score.kernel.origin is not None
-        return fitted.intercept + fitted.score.at_zero if moved else fitted.intercept
+        score = fitted.score
+        moved = isinstance(score, KernelScore) and score.kernel.origin is not None
+        return fitted.intercept + score.at_zero if moved else fitted.intercept  # type: ignore[union-attr]
 
     @property
     def kernel_score_(self) -> KernelScore:

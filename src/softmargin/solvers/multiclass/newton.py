@@ -11,7 +11,8 @@ spaces to move in.
   entry of the gradient.
 * Inner products (kernels, and more features than rows): ``f = sum_i beta_i K(x_i, .)``, and gradients are taken in the
   norm of ``f``: ``w L'(F) + beta``. The Hessian becomes ``I + D K``, D the curvatures of the rows; its preconditioner
-  ``(I + mean(D) K)^-1`` costs one Cholesky factorisation, after which some ten products with K make a step.
+  ``(I + mean(D) K)^-1`` costs one Cholesky factorisation, after which some ten products with K make a step. Where rows
+  of very different weights need more, each row has its own curvature, the mean of its classes, and every step a factor.
   Certificate: the largest entry of ``w L'(F) + beta``, the stationarity condition of each row.
 
 Both are relative to their values at zero coefficients. Why not the Newton method of ``solvers/ridge``: its systems are
@@ -41,7 +42,7 @@ __all__ = ["solve_smooth", "spectral_features"]
 
 Array = NDArray[np.floating[Any]]
 
-_MAX_CG = 200
+_MAX_CG, _TRIED = 200, 25
 _REFINED = 3  # solves, each of what the last has left
 _FEW_UNKNOWNS = 1000  # are eliminated in the time of so many products
 # A factor costs n p^2 multiplications, a product with the Hessian 2 n p k: up to so many columns per class the factor
@@ -150,7 +151,7 @@ class _InnerProducts:
         self.free, self.penalized = problem.intercept == "free", problem.intercept == "penalized"
         self.K = design.K + 1 if self.penalized else design.K
         self.factor: Cholesky | None = None
-        self.level = 0.0
+        self.level, self.uneven = 0.0, False
 
     @property
     def height(self) -> int:
@@ -202,13 +203,34 @@ class _InnerProducts:
             moved -= moved.mean(axis=1, keepdims=True)
             return np.vstack([moved.sum(axis=0) if self.free else 0 * moved[0], moved + direction[1:]])
 
-        step, residual, reached = _conjugate_gradients(gradient, precondition, product, accuracy)
-        solved = self._solved_step(curve, gradient) if not reached and gradient.size <= _FEW_UNKNOWNS else None
+        few, reached = gradient.size <= _FEW_UNKNOWNS, False
+        if not self.uneven:
+            most = _MAX_CG if few else _TRIED
+            step, residual, reached = _conjugate_gradients(gradient, precondition, product, accuracy, most)
+        solved = self._solved_step(curve, gradient) if few and not reached else None
         if solved is not None:
             return solved
+        if not reached:
+            self.uneven = True
+            by_rows = self._by_rows(curvature.mean(axis=1), mass)
+            step, residual, reached = _conjugate_gradients(gradient, by_rows, product, accuracy)
         # what K does not see has no part in the norm of a residual, but in the stationarity of the rows
         step[1:] += self._precondition(residual[1:], level)
         return step
+
+    def _by_rows(self, curvature: Array, mass: float) -> Callable[[Array], tuple[Array, Array]]:
+        """``(I + D K)^-1`` for curvatures that all classes share, by the factor of ``I + D^(1/2) K D^(1/2)``."""
+        root = np.sqrt(np.maximum(curvature, 0.0))[:, None]
+        A = root * self.K * root.T
+        add_to_diagonal(A, 1)
+        factor = shifted_cholesky(np.ascontiguousarray(A))
+
+        def precondition(residual: Array) -> tuple[Array, Array]:
+            inner = residual[1:] - root * factor(root * (self.K @ residual[1:]))
+            scaled = np.vstack([residual[0] / mass, inner])
+            return scaled, np.vstack([scaled[0], self.K @ inner])
+
+        return precondition
 
     def _solved_step(self, curve: Any, gradient: Array) -> Array | None:
         """Newton's step by elimination, where similarities of very different sizes leave products no digits.
@@ -243,6 +265,7 @@ def _conjugate_gradients(
     precondition: Callable[[Array], tuple[Array, Array]],
     product: Callable[[Array, Array], Array],
     accuracy: float,
+    most: int = _MAX_CG,
 ) -> tuple[Array, Array, bool]:
     """The Newton step to a share ``accuracy`` of the gradient in the preconditioner's norm, and the residual it leaves.
 
@@ -255,7 +278,7 @@ def _conjugate_gradients(
     step, residual = np.zeros_like(gradient), -gradient
     direction = image = np.zeros_like(gradient)
     rho = first = 0.0
-    for i in range(_MAX_CG):
+    for i in range(most):
         scaled, scaled_image = precondition(residual)
         previous, rho = rho, float(np.sum(residual * scaled_image))
         first = first if i else rho

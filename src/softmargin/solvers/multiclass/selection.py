@@ -36,6 +36,7 @@ from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.multiclass.design import Design, gradient_terms, gradient_unit
 from softmargin.solvers.multiclass.selection_newton import LARGEST_SYSTEM, newton_on_support
+from softmargin.solvers.multiclass.separation import separates_classes
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 
 __all__ = ["selects", "solve_selection", "zero_sum_threshold"]
@@ -165,6 +166,14 @@ class _Fit:
         away = self.scores(free, b if self.free else 0 * b, slice(None))
         here, far, farther = (self.losses(F + t * away) for t in (0.0, _FAR, _FARTHER))
         return here > far >= farther
+
+    def is_separated(self, coef: Array, b: Array) -> bool:
+        """Whether some direction of coefficients that cost nothing lowers the losses for ever."""
+        if self.ridge.any():
+            return False
+        counted = self.problem.weights > 0
+        F, free = self.scores(coef, b, slice(None))[counted], np.broadcast_to(self.costs, coef.shape) == 0
+        return separates_classes(self.Z[counted], self.problem.codes[counted], F, free, self.free)
 
     def losses(self, F: Array) -> float:
         return float(self.problem.weights @ self.loss.value(F, self.problem.codes))
@@ -322,7 +331,8 @@ def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: flo
         rounds = _Rounds(fit, penalty, (coef, b), (tol, max_iter))
         majorize_minimise(rounds, history, _ROUNDS)
         coef, b, gap = rounds.at
-        n_iter, status = n_iter + rounds.steps, "unbounded" if rounds.unbounded else "ok"
+        unbounded = rounds.unbounded or fit.is_separated(coef, b)
+        n_iter, status = n_iter + rounds.steps, "unbounded" if unbounded else "ok"
     objective = fit.losses(fit.scores(coef, b, slice(None))) + penalty.value(coef / fit.unit)
     coef, b = design.original(coef / fit.unit, b)
     history, n_iter = history or [objective], math.ceil(n_iter / _STEPS)

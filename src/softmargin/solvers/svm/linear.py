@@ -21,6 +21,7 @@ that scores made from it are rounding noise, the interior point's own weights ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,12 @@ def solve_linear_hinge(
     tol: float = 1e-3,
     max_iter: int = 10_000,
     near: bool = False,
+    gram: Callable[[], GramRows] | None = None,
 ) -> tuple[BoxSolution, Array]:
-    """The solution of the box QP and its weights ``X'u``; a ``near`` start solves the same problem less accurately."""
+    """The solution of the box QP and its weights ``X'u``; a ``near`` start solves the same problem less accurately.
+
+    ``gram`` returns the rows of ``XX'`` where they are kept from one problem to the next.
+    """
     n, p = features.shape
     if is_stiff(features, box):
         return _solve_stiff(features, box, tol, max_iter)
@@ -97,7 +102,7 @@ def solve_linear_hinge(
         start = found.u
     if n > EXACT_ROWS and p <= COLUMNS and n > TALL * p:
         return _solve_by_sifting(features, box, tol, max_iter)
-    rows = GramRows.of(features.outer()) if n <= GRAM_ROWS else FeatureRows(features)
+    rows = FeatureRows(features) if n > GRAM_ROWS else GramRows.of(features.outer()) if gram is None else gram()
     found = solve_box_qp(rows, box, start=start, tol=tol, max_iter=max_iter)
     return found, features.transpose(found.u)
 

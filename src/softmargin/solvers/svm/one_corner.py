@@ -67,6 +67,7 @@ class KinkedFamily:
         self.expansion, self.intercept, self.largest, self.max_iter = expansion, intercept, largest, max_iter
         self._conditioned = None if expansion.is_kernel else Conditioned.of(expansion, intercept, largest)
         self._machines: GramMachines | None = None
+        self._products: GramRows | None = None
         self.tighten(tol)
         self._near = False
 
@@ -112,12 +113,21 @@ class KinkedFamily:
         n, p = features.shape
         if n > EXACT_ROWS or is_stiff(features, box, start is None):
             near = start is not None and self._near
-            return solve_linear_hinge(features, box, start=start, tol=self.tol, max_iter=self.max_iter, near=near)
+            return solve_linear_hinge(
+                features, box, start=start, tol=self.tol, max_iter=self.max_iter, near=near, gram=self._gram
+            )
         if self._machines is None:
             K = features.outer()
             self._machines = GramMachines(GramRows.of(K), np.diagonal(K), features if p < n else None)
         found = self._machines.solve(box, start, self.tol, self.max_iter)
         return found, features.transpose(found.u)
+
+    def _gram(self) -> GramRows:
+        """The inner products of many rows of many columns, made once for all boxes."""
+        if self._products is None:
+            assert self._conditioned is not None
+            self._products = GramRows.of(self._conditioned.features.outer())
+        return self._products
 
     def _restored(self, found: BoxSolution, w: Array, factor: float) -> tuple[BoxSolution, Array]:
         """The same in the units of the features as they were given."""
