@@ -178,3 +178,18 @@ def test_a_loss_with_a_flat_end_has_a_minimum_on_separated_rows(loss):
     model = MarginClassifier(loss=loss, penalty=SCAD(), C=1e4).fit(X, y)
     assert model.solution_.converged
     assert np.min(np.where(y, 1, -1) * model.decision_function(X)) > 1 - 1e-3
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+@pytest.mark.parametrize("shape", [(40, 60), (60, 40)])
+def test_the_adaptive_lasso_reports_the_objective_of_its_own_elastic_net(shape, offset, loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape)
+    y = (X[:, 0] + 0.5 * rng.normal(size=shape[0]) > 0).astype(int)
+    model = MarginClassifier(loss=loss, l1_ratio=1.0, penalty="adaptive_l1").fit(X + offset, y)
+    margins = np.where(y == 1, 1, -1) * model.decision_function(X + offset)
+    assert model.solution_.converged
+    # what is beyond the losses is a weighted l1 norm, at least zero and not larger than all of the objective at zero
+    losses_alone = float(np.sum(model.loss_.value(margins)))
+    assert losses_alone <= model.solution_.objective <= float(np.sum(model.loss_.value(0 * margins))) * (1 + 1e-9)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from reference import elastic_net as reference
-from softmargin import losses
+from softmargin import MarginClassifier, losses
 from softmargin.expansions import expand
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
@@ -172,3 +172,15 @@ def test_measuring_all_columns_after_every_step_changes_no_answer(monkeypatch):
         assert solution.converged
         found.append(solution.objective)
     assert found[0] == pytest.approx(found[1], rel=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("made", [sparse.csr_array, sparse.csc_array])
+def test_full_columns_in_a_sparse_container_are_fitted_as_dense_ones(made, loss):
+    """More entries than a small table has, dependent columns of very different sizes: residual sweeps would crawl."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(300, 5)) @ rng.normal(size=(5, 120)) + 0.1 * rng.normal(size=(300, 120))) * 30
+    y = (X[:, 0] + 30 * rng.normal(size=300) > 0).astype(int)
+    dense, thin = (MarginClassifier(loss=loss, l1_ratio=1.0).fit(rows, y) for rows in (X, made(X)))
+    assert thin.solution_.converged
+    assert thin.solution_.objective == pytest.approx(dense.solution_.objective, rel=1e-5)

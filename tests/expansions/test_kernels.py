@@ -202,3 +202,16 @@ def test_a_users_function_is_heard_in_double_precision_and_once_for_a_pair_of_tr
     calls.clear()
     ProbabilisticSVC(kernel=cosine, tol=3e-7).fit(kind(X), np.arange(40) % 3)
     assert len(calls) <= 40 * 41 / 2
+
+
+@pytest.mark.parametrize("gamma", [0.5, 1e-300, 1e-310])
+def test_rows_whose_squares_overflow_are_as_alike_as_their_unit_says(gamma):
+    """Similarities depend on ``sqrt(gamma) x`` alone, whatever the unit of ``x``."""
+    X = np.random.default_rng(0).normal(size=(6, 3)) * [1e150, 1e150, 1e155]
+    X[5] = X[4]
+    with np.errstate(all="raise", under="ignore"):
+        K = Kernel("rbf", gamma=gamma)(X, X.copy())
+    Z = np.sqrt(gamma) * 1e155 * (X / 1e155)
+    expected = np.exp(-np.minimum(((Z[:, None] / 1e100 - Z[None] / 1e100) ** 2).sum(axis=2), 1e100) * 1e200)
+    np.testing.assert_allclose(K, expected, atol=1e-12)
+    assert K[4, 5] == 1.0

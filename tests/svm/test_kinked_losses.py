@@ -402,3 +402,17 @@ def test_a_linear_kernel_of_rows_far_from_zero_is_the_features(loss, offset):
     products = X @ X[kernel.support_].T @ kernel.dual_coef_.ravel() + kernel.intercept_
     noise = 1e-14 * np.abs(kernel.dual_coef_).sum() * np.square(X).sum(axis=1).max()
     np.testing.assert_allclose(products, kernel.decision_function(X), atol=1e-3 + noise)
+
+
+@pytest.mark.parametrize("place", [0, 2, 4])
+@pytest.mark.parametrize("value", [1e2, 1e3, 1e4, 1e6])
+@pytest.mark.parametrize("made", [np.asarray, sparse.csr_array, sparse.csc_array], ids=["dense", "csr", "csc"])
+@pytest.mark.parametrize("loss", ["hinge", "balanced_hinge"])
+def test_a_large_constant_column_is_the_intercept_and_costs_no_accuracy(loss, made, value, place):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    without = MarginClassifier(loss=loss, C=100.0).fit(X, y)
+    model = MarginClassifier(loss=loss, C=100.0).fit(made(np.insert(X, place, value, axis=1)), y)
+    assert model.solution_.converged
+    assert model.solution_.objective == pytest.approx(without.solution_.objective, rel=1e-5)

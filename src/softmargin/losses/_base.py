@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-__all__ = ["Kink", "Loss", "Majorizer", "NoLink", "elementwise", "floating", "require"]
+__all__ = ["TIE", "Kink", "Loss", "Majorizer", "NoLink", "elementwise", "floating", "require"]
 
 Array = NDArray[np.floating[Any]]
 
 _BLOCK = 16384
+TIE = 1e-13  # beside one: margins, or costs, that rounding alone tells apart
 
 
 class NoLink(ValueError):

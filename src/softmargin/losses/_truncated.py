@@ -8,7 +8,7 @@ give a convex bound that touches at the current margins:
 * *tilt* (``TruncatedHinge``, ``Psi``): keep the hinge everywhere and subtract the tangent of what lies above the cap,
   a linear term on the points given up. A box-constrained dual serves it without dropping rows.
 
-A point exactly at the corner counts as retained. The cap destroys part of the probability: for the logistic loss the
+A point at the corner, up to rounding, counts as retained. The cap destroys part of the probability: for the logistic loss the
 population minimiser is ``logit p`` while ``|logit p| < c_t`` and infinite beyond, where ``c_t`` solves
 
     e^c log(1 + e^-c) + log(1 + e^c) = t        (0 for t <= 2 log 2).
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
-from softmargin.losses._base import Array, Kink, Loss, Majorizer, NoLink, floating, require
+from softmargin.losses._base import TIE, Array, Kink, Loss, Majorizer, NoLink, floating, require
 from softmargin.losses._convex import Logistic
 from softmargin.losses._invert import solve_increasing
 from softmargin.losses._piecewise import Hinge
@@ -72,7 +72,7 @@ class _Capped(Loss):
         return Majorizer(self.base, kept.astype(u.dtype), np.zeros_like(u), constant)
 
     def _retained(self, u: Array) -> Mask:
-        return self.base.value(u) <= self.cap
+        return self.base.value(u) <= self.cap * (1 + TIE)
 
     def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
         value, slope, curvature = self.base._evaluate(u)
@@ -173,7 +173,7 @@ class TruncatedLogistic(_Capped):
         return _estimable(self.level)
 
     def _retained(self, u: Array) -> Mask:
-        return u >= self.at
+        return u >= self.at - TIE * (1 + abs(self.at))
 
     def _slope(self, u: Array) -> Array:
         slope = self.base._slope(u)
@@ -228,12 +228,15 @@ class _CappedHinge(Loss):
 
     def retained(self, u: ArrayLike) -> Mask:
         """True where the point still counts."""
-        return floating(u) >= self.at
+        return self._retained(floating(u))
+
+    def _retained(self, u: Array) -> Mask:
+        return u >= self.at - TIE * (1 + abs(self.at))
 
     def majorize(self, u: ArrayLike) -> Majorizer:
         """The hinge everywhere, tilted by ``steepness`` on the points given up (difference of convex functions)."""
         u = floating(u)
-        given_up = (u < self.at).astype(u.dtype)
+        given_up = (~self._retained(u)).astype(u.dtype)
         shift = self.at if math.isfinite(self.at) else 0.0
         steepness = np.full_like(u, self.steepness)
         return Majorizer(Hinge(), steepness, self.steepness * given_up, -self.steepness * shift * given_up)
@@ -242,7 +245,7 @@ class _CappedHinge(Loss):
         return self.steepness * np.clip(1 - u, 0, 1 - self.at)
 
     def _slope(self, u: Array) -> Array:
-        return -self.steepness * ((u >= self.at) & (u < 1)).astype(u.dtype)
+        return -self.steepness * (self._retained(u) & (u < 1)).astype(u.dtype)
 
     def _curvature(self, u: Array) -> Array:
         return np.zeros_like(u)

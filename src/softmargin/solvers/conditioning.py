@@ -75,7 +75,12 @@ class Shift:
 
 
 def measured(solution: Solution, problem: Problem) -> Solution:
-    """A solution found in other terms, with the objective it has in these; the gap grows by what they differ by."""
+    """A solution found in other terms, with the objective it has in these; the gap grows by what they differ by.
+
+    One of a penalty of one round (adaptive l1) has that of the elastic net its pilot made, which no problem remembers.
+    """
+    if not problem.penalty.convex and problem.penalty.rounds == 1:
+        return solution
     objective = problem.objective(solution.coef, solution.intercept)
     if not np.isfinite(objective):  # beyond an infinite slope rounding alone costs infinitely much
         return solution

@@ -16,6 +16,7 @@ from softmargin.expansions.protocol import Array, Rows
 
 __all__ = ["SparseFeatures", "canonical_sparse"]
 
+_SAMPLE, _FAR = 16, 10.0  # rows looked at, and lengths of the rest of a row that a constant column must exceed
 _MOST_INDEX = np.iinfo(np.int32).max
 
 
@@ -144,3 +145,22 @@ class SparseFeatures(Features):
 
     def select(self, columns: NDArray[np.intp]) -> SparseFeatures:
         return SparseFeatures(self._by_column[:, columns])
+
+    def centered(self) -> tuple[SparseFeatures, Array] | None:
+        """A copy without the constant columns beside which the rest of a row is small: others cannot be shifted."""
+        first, some = self._by_row[[0]], self._by_row[:_SAMPLE]
+        lengths = np.asarray(some.multiply(some).sum(axis=1), dtype=np.float64).ravel()
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.square(first.data.astype(np.float64))
+            rest = np.maximum(float(np.median(lengths)) - squares, 0.0)
+        means = np.zeros(self.shape[1])
+        for j, value in zip(first.indices[squares > _FAR**2 * rest], first.data[squares > _FAR**2 * rest], strict=True):
+            column = self._by_column[:, [j]]
+            if column.nnz == self.shape[0] and np.all(column.data == value):
+                means[j] = value
+        if not means.any():
+            return None
+        kept = sparse.diags_array((means == 0).astype(self.dtype))
+        rows = sparse.csr_array(self._by_row @ kept)
+        rows.eliminate_zeros()
+        return SparseFeatures(rows), means

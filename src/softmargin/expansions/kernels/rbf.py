@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 
 from softmargin._compiled.boxqp import gauss_rows
@@ -83,7 +84,17 @@ class ReferenceRows:
         return K
 
     def _similarities(self, shifted: Array, squares: Array) -> Array:
+        if not (np.isfinite(squares).all() and np.isfinite(self.squares).all()):
+            return self._far_apart(shifted)
         K = shifted @ self.rows.T
         if K.size:
             gauss_rows(K, self.gamma, squares, self.squares)
+        return K.astype(self.dtype, copy=False)
+
+    def _far_apart(self, shifted: Array) -> Array:
+        """The same for rows whose squares overflow: by differences, in units of the largest number."""
+        unit = max(float(np.abs(part).max(initial=0.0)) for part in (shifted, self.rows))
+        distances = cdist(shifted.astype(np.float64) / unit, self.rows.astype(np.float64) / unit, "sqeuclidean")
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = np.where(distances > 0, np.exp(-distances * np.square(unit * np.sqrt(self.gamma))), 1.0)
         return K.astype(self.dtype, copy=False)

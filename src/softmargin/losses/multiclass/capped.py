@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.losses._base import Array
+from softmargin.losses._base import TIE, Array
 from softmargin.losses.multiclass.smooth import Codes, SmoothMulticlassLoss
 
 __all__ = ["Capped"]
@@ -27,7 +27,7 @@ class Capped:
 
     def kept(self, values: Array, codes: Codes, protected: NDArray[np.bool_] | None = None) -> NDArray[Any]:
         """The rows that count, given their uncapped losses; ``protected`` classes keep all, and grow in place."""
-        inside = values <= self.level
+        inside = values <= self.level * (1 + TIE)
         k = int(codes.max()) + 1 if protected is None else len(protected)
         empty = np.bincount(codes, inside, minlength=k) == 0
         if protected is not None:

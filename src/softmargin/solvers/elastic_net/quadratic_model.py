@@ -35,6 +35,7 @@ _FEW_COLUMNS = 200  # whose Gram matrix costs little, however few the rows are
 # Entries of which a dense copy costs no more than the calls around a step: sparse columns then have a Gram matrix too,
 # whose support is solved for where sweeps over dependent columns would crawl.
 _SMALL = 2**15
+_FULL = 0.1  # of the entries of few columns stored: they cost no more dense
 _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
 _SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
@@ -62,8 +63,9 @@ class Columns:
     def __init__(self, expansion: Expansion, index: NDArray[np.intp], ridge: float, fit_intercept: bool) -> None:
         self.index, self.ridge, self.fit_intercept = index, ridge, fit_intercept
         M = expansion.columns(index)
-        small = sparse.issparse(M) and M.shape[0] * M.shape[1] <= _SMALL
-        self.M = M.toarray() if small else M
+        entries = M.shape[0] * M.shape[1]
+        full = sparse.issparse(M) and M.nnz > _FULL * entries and len(index) <= _FEW_COLUMNS
+        self.M = M.toarray() if full or (sparse.issparse(M) and entries <= _SMALL) else M
         self.is_kernel = expansion.is_kernel
         self.is_most = sparse.issparse(self.M) and _MOST * self.M.nnz > expansion.n_stored
 
