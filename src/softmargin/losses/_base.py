@@ -230,6 +230,10 @@ class Loss:
         """Smoother losses to solve first, ending near this one; nearly kinked losses override it."""
         return ()
 
+    def smoothings(self) -> Iterable[Loss]:
+        """Losses with curvature everywhere that end at this one, for descents that crawl along its flat pieces."""
+        return ()
+
     def __init_subclass__(cls, **options: Any) -> None:
         """Whatever a loss demands of its hyperparameters, numbers must be numbers first."""
         super().__init_subclass__(**options)

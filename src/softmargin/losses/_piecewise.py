@@ -9,11 +9,13 @@ the probability back.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from softmargin.losses._base import Array, Kink, Loss, NoLink, require
+from softmargin.losses._softened import Softened, softenings
 
 __all__ = ["BalancedHinge", "Hinge", "HuberizedHinge", "ModifiedHuber", "SquaredHinge"]
 
@@ -128,6 +130,9 @@ class SquaredHinge(Loss):
     def _curvature(self, u: Array) -> Array:
         return 2 * (u < 1).astype(u.dtype)
 
+    def smoothings(self) -> Iterator[Softened]:
+        return softenings(((2.0, 1.0),))
+
     def _log_odds(self, f: Array) -> Array:
         return 2 * np.arctanh(np.clip(f, -1, 1))
 
@@ -157,6 +162,9 @@ class ModifiedHuber(Loss):
 
     def _curvature(self, u: Array) -> Array:
         return 2 * (np.abs(u) <= 1).astype(u.dtype)
+
+    def smoothings(self) -> Iterator[Softened]:
+        return softenings(((2.0, 1.0), (-2.0, -1.0)))
 
     def _log_odds(self, f: Array) -> Array:
         return 2 * np.arctanh(np.clip(f, -1, 1))
@@ -204,6 +212,9 @@ class HuberizedHinge(Loss):
 
     def _curvature(self, u: Array) -> Array:
         return ((u > 1 - self.delta) & (u <= 1)).astype(u.dtype) / self.delta
+
+    def smoothings(self) -> Iterator[Softened]:
+        return softenings(((1 / self.delta, 1.0), (-1 / self.delta, 1 - self.delta)))
 
     def _log_odds(self, f: Array) -> Array:
         size = np.minimum(np.abs(f), 1)

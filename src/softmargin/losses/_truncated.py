@@ -8,8 +8,8 @@ give a convex bound that touches at the current margins:
 * *tilt* (``TruncatedHinge``, ``Psi``): keep the hinge everywhere and subtract the tangent of what lies above the cap,
   a linear term on the points given up. A box-constrained dual serves it without dropping rows.
 
-A point at the corner, up to rounding, counts as retained. The cap destroys part of the probability: for the logistic loss the
-population minimiser is ``logit p`` while ``|logit p| < c_t`` and infinite beyond, where ``c_t`` solves
+A point at the corner, up to rounding, counts as retained. The cap destroys part of the probability: for the logistic
+loss the population minimiser is ``logit p`` while ``|logit p| < c_t`` and infinite beyond, where ``c_t`` solves
 
     e^c log(1 + e^-c) + log(1 + e^c) = t        (0 for t <= 2 log 2).
 """

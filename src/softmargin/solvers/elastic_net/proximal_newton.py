@@ -12,9 +12,10 @@ flat pieces (Huberised and squared hinge, tiny temperatures) never make the mode
 no step leads down and shrinks again where whole steps do. Nearly kinked losses first solve smoother relatives,
 ``loss.relaxations()``, each from the solution of the one before.
 
-Where costs are tiny beside the slopes (columns of 1e8, a large C) and rows lie on flat pieces, every model is wrong
-about the rows that bend next, and steps crawl. Such a descent is broken off and begun again at zero under costs so
-large that few coefficients move, which then fall tenfold at a time: each minimiser is a good start for the next.
+Where costs are tiny beside the slopes (columns of 1e8, a large C, heavy rows) and rows lie on flat pieces, every model
+is wrong about the rows that bend next, and steps crawl. Such a descent is broken off and begun again by continuation:
+under the loss with its flat pieces softened, less and less (``loss.smoothings()``), or else at zero under costs so
+large that few coefficients move, which then fall tenfold at a time. Each minimiser is a good start for the next.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ _PATIENCE = 3  # steps without progress beyond rounding before we give up
 # Steps that a descent from a fair start takes at most (squared hinges, 100 rows, 50 columns of size 1 to 1e8: 90 by way
 # of large costs, and no end in a thousand without); beyond that it is no fair start.
 _DIRECT = 50
+_SETTLED = 4  # times that, from where a continuation has ended
 _FALL, _FOLLOWED = 10.0, 1e-4  # costs fall by that; minimisers are followed to this gap: 1e-2 loses some of those above
 _LARGEST_PULL = 1e20  # beside the cost; larger ones are those of columns that rows of 1e20 beside 1 could not feel
 _SEARCHED, _FLAT = 30, 0.1  # halvings of the last interval of a line, and the share of the slope at which they end
@@ -206,11 +208,29 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
         start = _descend(problem.with_loss(loss), start, max(tol, _ROUGH), max_iter, verbose)
         n_iter += start.n_iter
     solution = _descend(problem, start, tol, min(max_iter, _DIRECT), verbose)
-    crawls = _DIRECT <= solution.n_iter < max_iter and solution.gap > tol and solution.status == "ok"
-    if crawls:
-        solution = _by_large_costs(problem, solution, tol, max_iter, verbose)
+    for way in (_by_smoother_losses, _by_large_costs):
+        crawls = _DIRECT <= solution.n_iter < max_iter and solution.gap > tol and solution.status == "ok"
+        if crawls:
+            solution = way(problem, solution, tol, max_iter, verbose)
     solution.n_iter += n_iter
     return solution
+
+
+def _by_smoother_losses(problem: Problem, direct: Solution, tol: float, max_iter: int, verbose: int) -> Solution:
+    """The minimiser by way of those under smoother losses; ``direct`` is what came of going there at once."""
+    n_iter, found = direct.n_iter, None
+    for loss in problem.loss.smoothings():
+        steps = min(max(max_iter - n_iter, 0), _DIRECT)
+        found = _descend(problem.with_loss(loss), found, max(tol, _ROUGH), steps, verbose)
+        n_iter += found.n_iter
+    if found is None:
+        return direct
+    steps = min(max(max_iter - n_iter, 0), _SETTLED * _DIRECT)
+    found = _descend(problem, found, tol, steps, verbose)
+    if found.objective > direct.objective and found.gap > tol:  # a round of a majoriser may not rise
+        found = direct
+    found.n_iter += n_iter
+    return found
 
 
 def _by_large_costs(problem: Problem, direct: Solution, tol: float, max_iter: int, verbose: int) -> Solution:
