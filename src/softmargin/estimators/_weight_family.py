@@ -16,7 +16,16 @@ from softmargin.estimators._base.fitted_score import in_their_precision, without
 from softmargin.expansions import Expansion, Kernel, KernelScore
 from softmargin.paths import weight_path
 from softmargin.probability import Bracket, bracket, zero_level
-from softmargin.solvers import BoxQP, BoxSolution, Iterate, KinkedFamily, PsiSolution, Solution, solve_psi
+from softmargin.solvers import (
+    BoxQP,
+    BoxSolution,
+    Iterate,
+    KinkedFamily,
+    PsiSolution,
+    Solution,
+    lies_beyond,
+    solve_psi,
+)
 
 __all__ = ["GridFamily", "PathFamily", "WeightFamily", "WeightGrid"]
 
@@ -159,7 +168,7 @@ class GridFamily(WeightFamily):
         last: dict[int, PsiSolution] = {}
         for (j, svm, _, _), (_, neighbour) in zip(svms, self._outward(), strict=True):
             cost = self._costs(y, weights, j)
-            given_up = y * (svm.gradient + y + svm.intercept) < 0
+            given_up = lies_beyond(y * (svm.gradient + y + svm.intercept))
             best = solve_psi(self._family, y, cost, given_up, svm.u)
             if neighbour is not None and not np.array_equal(last[neighbour].given_up, given_up):
                 other = solve_psi(self._family, y, cost, last[neighbour].given_up, last[neighbour].box.u)
@@ -179,7 +188,7 @@ class GridFamily(WeightFamily):
                 half[random.choice(np.flatnonzero(y == side))] = True
             part = np.where(half, cost, 0.0)
             found, _ = self._family.solve(BoxQP(y, np.where(y > 0, 0.0, -part), np.where(y > 0, part, 0.0)), None)
-            yield y * (found.gradient + y + found.intercept) < 0, found.u
+            yield lies_beyond(y * (found.gradient + y + found.intercept)), found.u
 
     def _scores(self, X: Any) -> tuple[Bracket, np.ndarray]:
         scores = self.scorer(X) + self.intercept

@@ -8,7 +8,7 @@ from softmargin.solvers.engines import ENGINES, majorizer
 from softmargin.solvers.linalg import backtrack, shifted_cholesky
 from softmargin.solvers.nonconvex.convex_bounds import constant_fit
 from softmargin.solvers.nonconvex.margin_losses import INITS, OnRound, Starts
-from softmargin.solvers.nonconvex.psi import PsiSolution, solve_psi
+from softmargin.solvers.nonconvex.psi import PsiSolution, lies_beyond, solve_psi
 from softmargin.solvers.passes import has_smooth_ridge, sample_problem
 from softmargin.solvers.passes.many_costs import solve_costs
 from softmargin.solvers.rules import SeparableWarning
@@ -42,6 +42,7 @@ __all__ = [
     "sample_problem",
     "select_components",
     "shifted_cholesky",
+    "lies_beyond",
     "solve",
     "solve_box_qp",
     "solve_class_weights",

@@ -20,13 +20,19 @@ from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 from softmargin.solvers.svm.box_qp import BoxQP, BoxSolution
 from softmargin.solvers.svm.one_corner import KinkedFamily
 
-__all__ = ["PsiSolution", "solve_psi"]
+__all__ = ["PsiSolution", "lies_beyond", "solve_psi"]
 
 Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
 
 _MAX_STEPS = 100
+_ROUNDING = 1e-10  # of the largest margin: nearer to the boundary a point is on it, and counts as kept
 _STALLED = 1e-12  # a relative gain below this is rounding: the points that change sides lie on the boundary
+
+
+def lies_beyond(margins: Array) -> Mask:
+    """Which points are on the wrong side of the boundary, by more than the rounding of scores."""
+    return margins < -_ROUNDING * (1 + float(np.abs(margins).max(initial=0.0)))
 
 
 class PsiSolution(NamedTuple):
@@ -59,7 +65,7 @@ class _Rounds:
         svm = self.found[0]
         scores = svm.gradient + y + svm.intercept
         self.value = 0.5 * float(svm.u @ (svm.gradient + y)) + 2 * float(weights @ np.clip(1 - y * scores, 0, 1))
-        self.now, self.u = y * scores < 0, svm.u
+        self.now, self.u = lies_beyond(y * scores), svm.u
         stalled = self.value >= self.last[0] - _STALLED * abs(self.last[0])
         return stalled or np.array_equal(self.now, self.given_up)
 
