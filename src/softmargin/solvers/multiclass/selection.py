@@ -35,7 +35,7 @@ from softmargin.penalties import ClassPenalty
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.multiclass.design import Design, gradient_terms, gradient_unit
-from softmargin.solvers.multiclass.selection_newton import LARGEST_SYSTEM, newton_on_support
+from softmargin.solvers.multiclass.selection_newton import LARGEST_AT_LAST, LARGEST_SYSTEM, newton_on_support
 from softmargin.solvers.multiclass.separation import separates_classes
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 
@@ -47,6 +47,7 @@ _ROUNDS = 200
 _STEPS = 20  # proximal steps that count as one
 _MOST_STEPS = 20_000  # proximal steps of a convex problem beyond which no digits come that Newton's steps do not bring
 _BEFORE_NEWTON = 100  # proximal steps before Newton's are tried all the same, four times as many each time
+_PATIENCE = 1000  # proximal steps after which Newton's may cost more than they
 _FIRST_AIM = 1e-3  # residual at which Newton's steps are tried first; a tenth of it each time they did not help
 _LONGER, _SHORTER = 1.1, 0.5  # trial steps beside the last one, and beside one that was too long
 _FEWEST_STEPS = 200  # that a convex problem gets however many the ones before it took in vain
@@ -248,9 +249,10 @@ def _solve_convex(fit: _Fit, coef: Array, b: Array, tol: float, max_iter: int) -
     done, idle, aim = 0, 0, max(_FIRST_AIM, tol)
     most, patience = min(max_iter, _MOST_STEPS), _BEFORE_NEWTON
     while True:
-        small = (len(members) + 1) * coef.shape[1] <= LARGEST_SYSTEM
+        unknowns = (len(members) + 1) * coef.shape[1]
+        small = unknowns <= (LARGEST_SYSTEM if done < _PATIENCE else LARGEST_AT_LAST)
         goal = 0.3 * fit.scale * (aim if small else tol)
-        left = min(most - done, patience) if small else most - done
+        left = min(most - done, patience if small else _PATIENCE)
         part, b, steps = fit.descend(coef[members], b, members, goal, left)
         coef = np.zeros_like(coef)
         coef[members] = part
@@ -264,7 +266,7 @@ def _solve_convex(fit: _Fit, coef: Array, b: Array, tol: float, max_iter: int) -
             report("proximal steps", f"residual {residual:.3g}, {len(members)} features, {done} steps")
         wanting = np.setdiff1d(np.flatnonzero(each > tol * fit.scale), members)
         idle = 0 if len(wanting) or (small and aim > tol) else idle + 1
-        stuck = idle > (_IDLE if steps else 0)
+        stuck = idle > (_IDLE if steps else 0) and (small or unknowns > LARGEST_AT_LAST)
         if residual <= tol or done >= most or stuck or fit.is_unbounded(coef, b):
             return coef, b, residual, done
         # the worst first: as many again as are in use, and at least ten

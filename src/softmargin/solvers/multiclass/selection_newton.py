@@ -18,10 +18,11 @@ from scipy.linalg import block_diag
 
 from softmargin.solvers.linalg import add_to_diagonal, backtrack, shifted_cholesky
 
-__all__ = ["LARGEST_SYSTEM", "newton_on_support"]
+__all__ = ["LARGEST_AT_LAST", "LARGEST_SYSTEM", "newton_on_support"]
 
 Array = NDArray[np.floating[Any]]
 
+LARGEST_AT_LAST = 2000  # where proximal steps have not come to an end
 LARGEST_SYSTEM = 300  # unknowns up to which a step costs no more than the 150 proximal steps it replaces
 _MAX_STEPS = 60
 # So many steps in a row of less than such a share of Newton's: a coefficient in use is on its way to zero, which is for

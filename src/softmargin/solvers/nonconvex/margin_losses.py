@@ -166,22 +166,22 @@ class MarginLossFit:
     def _descend(self, problem: Problem, inner: InnerSolver, bound: Problem | None) -> Solution:
         """Down from where the inner solver stands, the minimiser of ``bound`` if one is given, to a certified point."""
         history = [inner.objective(problem)]
-        n_rounds, eager = 0, bound is not None and self._is_eager(problem, inner)
+        n_rounds, eager, enough = 0, bound is not None and self._is_eager(problem, inner), self.tol
         while True:
-            rounds = _Rounds(self, problem, inner, bound, eager)
+            rounds = _Rounds(self, problem, inner, bound, eager, enough)
             done, settled = majorize_minimise(rounds, history, self.max_iter - n_rounds)
             n_rounds, bound = n_rounds + done, None
-            found = self._certified(problem, inner, history, n_rounds, settled)
+            found = self._certified(problem, inner, history, n_rounds)
             gained = len(history) > 1 and history[-2] - history[-1] > self.tol * abs(history[-1])
             if rounds.unbounded:
                 return replace(found, status="unbounded", converged=False)
-            if found.converged or not settled or n_rounds >= self.max_iter or not gained:
+            finest = enough <= _EXACT * self.tol or not rounds.many
+            if found.converged or not settled or n_rounds >= self.max_iter or not (gained or not finest):
                 return found
             # small steps in a valley: the bound knows that there is more to gain
+            enough *= 0.1
 
-    def _certified(
-        self, problem: Problem, inner: InnerSolver, history: list[float], n_iter: int, settled: bool
-    ) -> Solution:
+    def _certified(self, problem: Problem, inner: InnerSolver, history: list[float], n_iter: int) -> Solution:
         """The gap of the bound made here: what its minimiser gains, and what that minimiser may still lack."""
         bound = bound_at(problem, inner.margins)
         if is_degenerate(bound):
@@ -199,7 +199,7 @@ class MarginLossFit:
             gap=gap,
             n_iter=n_iter,
             history=history,
-            converged=settled and gap <= self.tol,
+            converged=gap <= self.tol,
             margins=inner.margins,
             status="constant" if _says_nothing(inner.margins * problem.y) else found.status,
         )
@@ -208,17 +208,23 @@ class MarginLossFit:
 class _Rounds:
     """One round after the other from where the inner solver stands: bounds, then Newton steps of the loss itself.
 
-    ``eager`` rounds are such steps from the first.
+    ``eager`` rounds are such steps from the first. Those of many rows end where one gains less than ``enough``.
     """
 
     def __init__(
-        self, fit: MarginLossFit, problem: Problem, inner: InnerSolver, bound: Problem | None, eager: bool
+        self,
+        fit: MarginLossFit,
+        problem: Problem,
+        inner: InnerSolver,
+        bound: Problem | None,
+        eager: bool,
+        enough: float,
     ) -> None:
         self.fit, self.problem, self.inner, self.bound = fit, problem, inner, bound
         self.value = inner.objective(problem)
         self.many = len(problem.y) > FEW_ROWS
         self.drop, self.accuracy, self.near = _FIRST * abs(self.value), fit.tol, eager
-        self.eager = eager
+        self.eager, self.enough = eager, enough
         self.steps_left = _INNER * fit.max_iter
         self.short, self.lack, self.unbounded = 0, np.inf, False
         self.idle = 0
@@ -255,7 +261,7 @@ class _Rounds:
             self.fit.on_round(inner.margins, inner.coef)
         self.near = self.eager or (self.problem.loss.smooth and moved <= _NEAR)
         self.unbounded = self._falls_for_ever()
-        settled = moved <= tol or self.idle >= _IDLE or (self.many and self.drop <= tol * abs(value))
+        settled = moved <= tol or self.idle >= _IDLE or (self.many and self.drop <= self.enough * abs(value))
         return self.unbounded or settled
 
     def _newton_step(self) -> bool:
