@@ -1,14 +1,19 @@
 """A refitted estimator is a fresh one: nothing of an earlier fit answers for the next."""
 
 import dataclasses
+import inspect
 import pickle
+import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from estimators.catalogue import CLASSIFIERS, DATA, META, binary, make, settings
 
@@ -85,16 +90,95 @@ def test_any_sequence_of_fits_ends_like_a_fresh_one(name, seed):
                 np.testing.assert_array_equal(getattr(model, method)(X), getattr(fresh, method)(X), err_msg=method)
 
 
+def interrupted(model, X, y, share):
+    """Fit, and be interrupted after a share of the Python calls that a whole fit makes."""
+    calls, last = 0, np.inf
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+        if calls > last:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    for _ in range(2):  # the first fit fills caches
+        fresh, calls = clone(model), 0
+        sys.setprofile(count)
+        try:
+            fitted(fresh, (X, y, None))
+        finally:
+            sys.setprofile(None)
+    calls, last = 0, share * calls
+    sys.setprofile(count)
+    try:
+        fitted(model, (X, y, None))
+    finally:
+        sys.setprofile(None)
+
+
+FAILURES = {
+    "one class": lambda model, X, y: model.fit(X, 0 * y),
+    "negative weights": lambda model, X, y: model.fit(X, y, sample_weight=-np.ones(len(y))),
+    "no weight": lambda model, X, y: model.fit(X, y, sample_weight=np.zeros(len(y))),
+    "infinite weights": lambda model, X, y: model.fit(X, y, sample_weight=np.full(len(y), np.inf)),
+    "a number for each row": lambda model, X, y: model.fit(X, X[:, 0]),
+    "no labels": lambda model, X, y: model.fit(X, None),
+    "labels of other rows": lambda model, X, y: model.fit(X, y[:-1]),
+    "infinite features": lambda model, X, y: model.fit(np.where(X > 1, np.inf, X), y),
+    "features beyond squares": lambda model, X, y: fitted(model, (X * 1e160, y, None)),
+    "a parameter": lambda model, X, y: wrong(model).fit(X, y),
+    "interrupted early": lambda model, X, y: interrupted(model, X, y, 0.2),
+    "interrupted late": lambda model, X, y: interrupted(model, X, y, 0.8),
+}
+MAY_SUCCEED = {"features beyond squares"}
+
+
+def wrong(model):
+    """The model with a value that its first parameter cannot have."""
+    return model.set_params(**{next(iter(model.get_params(deep=False))): -1})
+
+
+def calls_of(model, X, y):
+    """Every public method that reads a fit, as a call without arguments."""
+    given = {"X": X, "y": y, "row": 0, "table": "t", "dialect": "sqlite"}
+    settled = {name for name in dir(BaseEstimator) if not name.startswith("_")} | {"fit", "set_callbacks"}
+    for name in dir(model):
+        method = inspect.getattr_static(type(model), name, None)
+        free = isinstance(method, (classmethod, staticmethod)) or name == "fisher_consistent_region"
+        if free or name.startswith("_") or name in settled or name.endswith("_request"):
+            continue
+        if callable(getattr(model, name, None)):
+            needed = [p for p in inspect.signature(getattr(model, name)).parameters.values() if p.default is p.empty]
+            named = [p.name for p in needed if p.kind is not p.VAR_KEYWORD]
+            yield partial(getattr(model, name), **{key: given[key] for key in named})
+
+
 @every_classifier
-def test_a_refused_fit_leaves_no_half_state(name):
+@pytest.mark.parametrize("refit", [False, True], ids=["first fit", "refit"])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_after_a_failed_fit_an_estimator_is_not_fitted(name, failure, refit):
     X, y, _ = binary()
-    model = fitted(make(name), (X, y, None))
-    before = None if name in META else model.decision_function(X)
-    with pytest.raises(ValueError):
-        model.fit(X, np.zeros(len(y)))
-    assert not hasattr(model, "solution_")
-    if before is not None:
-        np.testing.assert_array_equal(fitted(model, (X, y, None)).decision_function(X), before)
+    model = make(name)
+    params = model.get_params(deep=False)
+    if refit:
+        fitted(model, (X, y, None))
+    try:
+        FAILURES[failure](model, X, y)
+    except (KeyboardInterrupt, ValueError, TypeError):
+        pass
+    else:
+        assert failure in MAY_SUCCEED
+        return
+    model.set_params(**params)
+    assert not public(model)
+    assert vars(model).keys() == vars(make(name)).keys()
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    for call in calls_of(model, X, y):
+        with pytest.raises(NotFittedError):
+            call()
+    again = fitted(model, (X, y, None))
+    same(fitted(make(name), (X, y, None)), again, name)
 
 
 @every_classifier

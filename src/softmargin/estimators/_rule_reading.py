@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from softmargin.estimators._base.card import score_card
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._surrogates import surrogates
-from softmargin.expansions import LinearScore, Rule, cover, dialect_of
+from softmargin.expansions import LinearScore, Rule, Table, cover, dialect_of
 
 __all__ = ["RuleReader"]
 
@@ -196,7 +196,9 @@ class RuleReader:
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """``decision_function`` of the model after 0, 1, 2, ... rounds."""
-        table = self._prediction_set(X)  # type: ignore[attr-defined]
+        return self._staged(self._prediction_set(X))  # type: ignore[attr-defined]
+
+    def _staged(self, table: Table) -> Iterator[np.ndarray]:
         if self.learner == "trees":  # type: ignore[attr-defined]
             for scores in self._score.staged(table):  # type: ignore[attr-defined]
                 yield scores[:, 0] if len(self.classes_) == 2 else scores

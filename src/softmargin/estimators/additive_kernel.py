@@ -190,9 +190,10 @@ class AdditiveKernelClassifier(ExpansionClassifier):
         Their sum and the intercept are ``decision_function``. Plotted against its feature, a column is the effect of
         that feature, whatever the others are.
         """
+        X = self._prediction_set(X)
         if len(self.classes_) > 2:
             raise ValueError(f"Components add up to one score; the model has {len(self.classes_)}. See estimators_.")
-        X, fitted = self._prediction_set(X), self.kernel_score_
+        fitted = self.kernel_score_
         splines = fitted.kernel.function
         assert isinstance(splines, AdditiveSplines)
         scores, all_components = np.zeros((X.shape[0], len(self.components_))), self.components_

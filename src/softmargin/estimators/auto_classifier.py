@@ -104,6 +104,7 @@ class AutoClassifier(ClassifierBase):
     """
 
     _sparse_formats = ("csr", "csc")
+    _private_fit: ClassVar[tuple[str, ...]] = ("_kinds", "_dates", "_weights", "_sharpness", "_members")
     _constraints: ClassVar[dict[str, Constraint]] = {
         "effort": one_of(*_EFFORTS),
         "interpretable": BOOLEAN,

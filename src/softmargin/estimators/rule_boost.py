@@ -171,6 +171,14 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = CONSTRAINTS
+    _private_fit: ClassVar[tuple[str, ...]] = (
+        "_hypotheses",
+        "_kinds",
+        "_rounds",
+        "_score",
+        "_stages",
+        "_total_weight",
+    )
     _fits_chunks = True
     _score: Any
 
@@ -286,8 +294,6 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         self._fit_channels(data, [data.signs(code) for code in range(len(self.classes_))])
 
     def _fit_channels(self, data: Any, signs: list[Any]) -> None:
-        for name in ("_hypotheses", "_rounds", "_score", "_stages", "_total_weight"):
-            self.__dict__.pop(name, None)  # another learner leaves other traces
         if not data.is_resident:
             self._kinds, self.tuning_scores_ = [False] * data.X.n_columns, None
             fitted, covered = fit_chunked_rules(self, data, tuple(signs))

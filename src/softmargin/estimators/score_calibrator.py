@@ -23,7 +23,6 @@ from softmargin.estimators._base.callbacks import CallbackSupportMixin, fit_task
 from softmargin.estimators._base.card import Readable, inner_card
 from softmargin.estimators._base.chunked_set import by_chunks, chunked_rows, held_out_fit, is_chunked
 from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, is_number, one_of
-from softmargin.estimators._base.fitted_score import forget_fit
 from softmargin.estimators._base.parameters import FOLDS, NONNEGATIVE, check_parameters, document
 from softmargin.probability import (
     ScoreMap,
@@ -104,6 +103,7 @@ class ScoreCalibrator(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
     True
     """
 
+    _private_fit: ClassVar[tuple[str, ...]] = ("_floor",)
     _constraints: ClassVar[dict[str, Constraint]] = {
         "method": one_of(*_METHODS),
         "coupling": one_of(*_COUPLINGS),
@@ -140,9 +140,8 @@ class ScoreCalibrator(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ScoreCalibrator:
         """Fit the classifier (unless prefit) and the link from scores to probabilities."""
-        self._check_parameters()
-        forget_fit(self)
         with fit_task(self, X, y, sample_weight):
+            self._check_parameters()
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> ScoreCalibrator:

@@ -26,7 +26,6 @@ from softmargin.estimators._base.chunked_set import chunked_rows
 from softmargin.estimators._base.classifier import ClassifierBase, available_where
 from softmargin.estimators._base.constraints import Constraint, instance, integer, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
-from softmargin.estimators._base.fitted_score import forget_fit
 from softmargin.estimators._base.parameters import FOLDS, POSITIVE, check_parameters, document
 from softmargin.estimators._tuning_choice import Candidates, is_one_problem, require_probabilities
 from softmargin.estimators._tuning_grid import Grid
@@ -133,6 +132,7 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
     'rbf'
     """
 
+    _private_fit: ClassVar[tuple[str, ...]] = ("_records",)
     _constraints: ClassVar[dict[str, Constraint]] = {
         "grid": one_of("auto")
         | integer(1)
@@ -188,9 +188,8 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TunedClassifier:
         """Judge every candidate and fit the best one to all rows."""
-        self._check_parameters()
-        forget_fit(self)
         with fit_task(self, X, y, sample_weight):
+            self._check_parameters()
             self._fit_candidates(X, y, sample_weight)
         return self
 

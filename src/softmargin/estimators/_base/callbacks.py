@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softmargin._progress import listening, speaking
+from softmargin.estimators._base.fitted_score import fit_or_nothing
 
 if TYPE_CHECKING:
 
@@ -40,6 +41,13 @@ __all__ = ["CallbackSupportMixin", "fit_task", "with_callbacks"]
 
 @contextmanager
 def fit_task(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[None]:
+    """The door of every ``fit``: it leaves a fitted estimator or an unfitted one, and callbacks are told its steps."""
+    with fit_or_nothing(estimator), _told(estimator, X, y, sample_weight):
+        yield
+
+
+@contextmanager
+def _told(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[None]:
     """Tell the callbacks of an estimator, if it has any, of a fit and its steps."""
     if not (hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")):
         with speaking(_loudness(estimator)):

@@ -26,7 +26,7 @@ from softmargin.estimators._base.callbacks import CallbackSupportMixin, fit_task
 from softmargin.estimators._base.card import Readable
 from softmargin.estimators._base.chunked_set import by_chunks, chunked_training_set, is_chunked
 from softmargin.estimators._base.constraints import Constraint
-from softmargin.estimators._base.fitted_score import forget_fit, without_rows
+from softmargin.estimators._base.fitted_score import without_rows
 from softmargin.estimators._base.parameters import check_parameters, document
 from softmargin.estimators._base.training_set import (
     TrainingSet,
@@ -94,6 +94,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
     _sparse_formats: tuple[str, ...] | bool = ("csr", "csc")
     solution_: Any  # a Solution, or a list with one per class
     _constraints: ClassVar[dict[str, Constraint]] = {}  # of parameters that mean something else here, or only here
+    _private_fit: ClassVar[tuple[str, ...]] = ()  # what a fit leaves under names without an underscore at their end
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -176,7 +177,6 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
     ) -> Any:
         """Fit from the solution of a nearby problem of two classes on the same rows, and from their expansion."""
         self._check_parameters()
-        forget_fit(self)
         data = self._training_set(X, y, sample_weight)
         with one_blas_thread(*self._matrix_shape(data)):
             data.start, data.shared = start, self._prepare(data) if expansion is None else expansion

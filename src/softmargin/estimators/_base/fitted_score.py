@@ -11,6 +11,8 @@ coefficients stay doubles, and scores are summed in them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -19,7 +21,7 @@ import numpy as np
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.expansions import KernelScore, LinearScore
 
-__all__ = ["FittedScore", "Scored", "forget_fit", "in_their_precision", "without_rows"]
+__all__ = ["FittedScore", "Scored", "fit_or_nothing", "in_their_precision", "without_rows"]
 
 # Training rows whose scores are compared, and how much of the largest of them may change: rounding alone changes about
 # 1e-6 of it, and probabilities are not quoted with more digits than this.
@@ -139,13 +141,25 @@ class Scored:
         return self._score_
 
 
-def forget_fit(estimator: Any) -> None:
-    """Remove whatever an earlier fit left on the estimator, so that nothing of it can answer for the next one.
+@contextmanager
+def fit_or_nothing(estimator: Any) -> Iterator[None]:
+    """A fit on which nothing of an earlier one answers, and which leaves nothing where it fails or is interrupted."""
+    _forget(estimator)
+    try:
+        yield
+    except BaseException:
+        _forget(estimator)
+        raise
 
-    What a fit leaves has a name that ends in an underscore, private or not; other names are the user's or
-    scikit-learn's.
+
+def _forget(estimator: Any) -> None:
+    """Remove whatever a fit left on the estimator.
+
+    What a fit leaves has a name that ends in an underscore, private or not, or is in ``_private_fit`` of its class
+    (names that files of older versions hold); other names are the user's or scikit-learn's.
     """
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
+    private = getattr(type(estimator), "_private_fit", ())
+    for name in [name for name in vars(estimator) if name.endswith("_") or name in private]:
         delattr(estimator, name)
 
 
