@@ -1,5 +1,7 @@
 """Candidates of absurd costs: what double precision cannot hold is refused by name, never by an error of arithmetic."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -12,3 +14,20 @@ def test_costs_whose_squares_overflow_are_refused_by_name(scale):
     grid = {"C": "auto", "l1_ratio": [0.0, 0.5]}
     with pytest.raises(ValueError, match="standardise"):
         TunedClassifier(MarginClassifier(), cv=3, grid=grid, random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "least_squares", "hinge"])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("criterion", ["auto", "cv", "alo", "aic"])
+@pytest.mark.parametrize("value", [0.0, 1.0, 7e5])
+def test_columns_that_say_nothing_give_the_constant_classifier(value, criterion, kernel, loss):
+    X, y = np.full((20, 3), value), (np.arange(20) % 4 == 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tuned = TunedClassifier(MarginClassifier(loss=loss, kernel=kernel), criterion=criterion).fit(X, y)
+    scores = tuned.decision_function(X)
+    assert np.isfinite(scores).all()
+    assert np.ptp(scores) == 0
+    assert not tuned.predict(X).any()
+    if hasattr(tuned, "predict_proba"):
+        np.testing.assert_allclose(tuned.predict_proba(X)[:, 1], 0.25, atol=1e-3)
