@@ -204,3 +204,23 @@ def test_numbers_whose_sum_is_infinite_are_still_numbers():
     X = np.column_stack([X, np.where(np.arange(30) % 2 == 0, 1e308, 9e307)])
     with pytest.raises(ValueError, match="double precision"):
         MarginClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize("name", list(CLASSIFIERS))
+@pytest.mark.parametrize(("missing", "word"), [(np.nan, "NaN"), (None, "one type"), (3, "one type")])
+def test_labels_that_are_missing_or_of_another_type_are_refused(name, missing, word):
+    X, y, _ = binary()
+    labels = np.where(y == 1, "b", "a").astype(object)
+    labels[5] = missing
+    with pytest.raises((ValueError, TypeError), match=word):
+        make(name).fit(X, labels)
+
+
+@pytest.mark.parametrize("name", list(CLASSIFIERS))
+@pytest.mark.parametrize("size", [1e-310, 1e-200, 1e200, 1e308])
+def test_weights_that_cannot_be_added_up_are_refused_quietly(name, size):
+    X, y, _ = binary()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"sample_weight .*double precision"):
+            make(name).fit(X, y, sample_weight=np.full(len(y), size))

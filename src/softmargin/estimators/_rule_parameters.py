@@ -13,7 +13,7 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
-from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, integer, number, one_of
+from softmargin._constraints import BOOLEAN, NONE, Constraint, integer, number, one_of
 from softmargin.estimators._base.parameters import NONNEGATIVE
 from softmargin.estimators._surrogates import TUNINGS, surrogates
 from softmargin.losses import Loss

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin import losses
-from softmargin.estimators._base.constraints import BOOLEAN, Constraint, one_of
+from softmargin._constraints import BOOLEAN, Constraint, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.fitted_score import FittedScore, in_their_precision
 from softmargin.estimators._base.parameters import LOSS

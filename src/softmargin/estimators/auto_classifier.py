@@ -18,13 +18,13 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from softmargin._constraints import BOOLEAN, NONE, Constraint, instance, number, one_of
 from softmargin._progress import is_heard, report
 from softmargin.estimators._auto.encoder import SparseEncoder, SwappedColumn, TableEncoder, dates_as_days
 from softmargin.estimators._auto.many_rows import SampledRows, in_blocks
 from softmargin.estimators._auto.members import FittedMember, Judging, Labels, choose_width, fit_folded
 from softmargin.estimators._auto.trees import fit_trees, most_promising
 from softmargin.estimators._base.classifier import ClassifierBase
-from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, instance, number, one_of
 from softmargin.estimators._base.frames import check_frame
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators.rule_boost import RuleBoostClassifier

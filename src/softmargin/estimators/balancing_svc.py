@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from softmargin._constraints import Constraint, number, one_of
 from softmargin.estimators._balance_choice import choose_balance
-from softmargin.estimators._base.constraints import Constraint, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.losses import BalancedHinge, Loss

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from softmargin.estimators._base.constraints import Constraint, number, one_of
+from softmargin._constraints import Constraint, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.parameters import NONNEGATIVE
 from softmargin.losses import Coherence, Loss

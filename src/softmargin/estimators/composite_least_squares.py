@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from softmargin.estimators._base.constraints import BOOLEAN, Constraint, integer, one_of
+from softmargin._constraints import BOOLEAN, Constraint, integer, one_of
 from softmargin.estimators._base.parameters import POSITIVE, SHARE
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
 from softmargin.estimators._base.training_set import TrainingSet

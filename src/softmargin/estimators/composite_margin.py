@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softmargin import losses
-from softmargin.estimators._base.constraints import Constraint
+from softmargin._constraints import Constraint
 from softmargin.estimators._base.parameters import LOSS, SHARE
 from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
 from softmargin.losses import Loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from softmargin import losses
-from softmargin.estimators._base.constraints import Constraint, one_of
+from softmargin._constraints import Constraint, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.parameters import LOSS
 from softmargin.losses import Loss

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from softmargin.estimators._base.constraints import Constraint, one_of
+from softmargin._constraints import Constraint, one_of
 from softmargin.estimators._base.parameters import SHARE
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
 from softmargin.estimators._base.training_set import TrainingSet

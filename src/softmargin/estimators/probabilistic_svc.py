@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
+from softmargin._constraints import NONE, Constraint, integer, one_of
 from softmargin._progress import is_heard, report
 from softmargin.estimators._base.classifier import ClassifierBase
-from softmargin.estimators._base.constraints import NONE, Constraint, integer, one_of
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._weight_family import GridFamily, PathFamily, WeightFamily, WeightGrid
 from softmargin.expansions import expand

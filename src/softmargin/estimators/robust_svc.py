@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold
 
 from softmargin import losses
-from softmargin.estimators._base.constraints import NONE, Constraint, instance, is_number, mapping, number, one_of
+from softmargin._constraints import NONE, Constraint, instance, is_number, mapping, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._base.trust import note_robustness, robust_engine

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from softmargin._constraints import Constraint
 from softmargin.estimators._base.classifier import ClassifierBase
-from softmargin.estimators._base.constraints import Constraint
 from softmargin.estimators._base.frames import check_frame
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._rule_chunks import fit_chunked_rules

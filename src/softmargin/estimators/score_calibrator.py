@@ -16,14 +16,14 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils import get_tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
+from softmargin._constraints import BOOLEAN, NONE, Constraint, is_number, one_of
 from softmargin.estimators._base.callbacks import CallbackSupportMixin, fit_task, with_callbacks
 from softmargin.estimators._base.card import Readable, inner_card
 from softmargin.estimators._base.chunked_set import by_chunks, chunked_rows, held_out_fit, is_chunked
-from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, is_number, one_of
 from softmargin.estimators._base.parameters import FOLDS, NONNEGATIVE, check_parameters, document
+from softmargin.estimators._base.training_set import check_labels
 from softmargin.probability import (
     ScoreMap,
     Sollich,
@@ -32,6 +32,7 @@ from softmargin.probability import (
     fit_sigmoid,
     fit_temperature,
     keep_decision,
+    row_weights,
     weight_parameters,
 )
 
@@ -147,12 +148,8 @@ class ScoreCalibrator(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> ScoreCalibrator:
         if is_chunked(X):
             return self._fit_chunks(*chunked_rows(X, y, sample_weight)[:2])
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        if not len(y):
-            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        check_classification_targets(y)
-        weight = np.ones(len(y)) if sample_weight is None else self._check_weight(sample_weight, len(y))
+        y = check_labels(X, y)
+        weight = row_weights(sample_weight, len(y))
         scores = self._scores(X, y, None if sample_weight is None else weight)
         return self._fit_to(scores, y, weight)
 
@@ -336,15 +333,6 @@ class ScoreCalibrator(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         check_parameters(self)
         if self.coupling == "joint" and self.method != "auto":
             raise ValueError(f"coupling='joint' needs method='auto'; got method={self.method!r}. Use 'one_vs_rest'.")
-
-    @staticmethod
-    def _check_weight(sample_weight: Any, n: int) -> np.ndarray:
-        weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
-        if not np.any(weight > 0):
-            raise ValueError(
-                "sample_weight is zero for every row; give at least one row of each class a positive weight."
-            )
-        return weight
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

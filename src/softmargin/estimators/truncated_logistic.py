@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from softmargin.estimators._base.constraints import Constraint, number, one_of
+from softmargin._constraints import Constraint, number, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.fitted_score import FittedScore
 from softmargin.estimators._base.training_set import TrainingSet

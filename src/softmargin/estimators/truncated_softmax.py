@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from softmargin.estimators._base.constraints import BOOLEAN, NONE, Constraint, number
+from softmargin._constraints import BOOLEAN, NONE, Constraint, number
 from softmargin.estimators._base.simultaneous import SmoothSimultaneousClassifier
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.losses.multiclass import Capped, Softmax

@@ -15,18 +15,18 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_consistent_length, column_or_1d, get_tags
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from softmargin._constraints import Constraint, instance, integer, one_of
 from softmargin._progress import is_heard, report
 from softmargin.estimators._base.callbacks import CallbackSupportMixin, fit_task, with_callbacks
 from softmargin.estimators._base.card import Readable, inner_card, plain
 from softmargin.estimators._base.chunked_set import chunked_rows
 from softmargin.estimators._base.classifier import ClassifierBase, available_where
-from softmargin.estimators._base.constraints import Constraint, instance, integer, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.parameters import FOLDS, POSITIVE, check_parameters, document
+from softmargin.estimators._base.training_set import check_labels
 from softmargin.estimators._tuning_choice import Candidates, is_one_problem, require_probabilities
 from softmargin.estimators._tuning_grid import Grid
 from softmargin.tuning import (
@@ -197,9 +197,7 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         X, y, sample_weight = chunked_rows(X, y, sample_weight)
         probe, data = clone(self.estimator), None
         if isinstance(probe, Pipeline):
-            y = column_or_1d(y, warn=True)
-            check_consistent_length(X, y)
-            check_classification_targets(y)
+            y = check_labels(X, y)
             self.classes_ = np.unique(y)
         else:
             data = probe._training_set(X, y, sample_weight)

@@ -1,14 +1,41 @@
-"""How sample weights reach the last step of any classifier."""
+"""What sample weights may be, and how they reach the last step of any classifier."""
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
-__all__ = ["weight_parameters"]
+__all__ = ["check_weight_range", "row_weights", "weight_parameters"]
+
+_MOST_WEIGHT = 1e100  # squares of weights, and sums of them, stay below the largest double 1e308
+
+
+def row_weights(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
+    """One finite, nonnegative number per row, all ones by default; not all zero, and such as can be added up."""
+    try:
+        weight = _check_sample_weight(given, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("sample_weight", name)) from None
+    if not np.any(weight > 0):
+        raise ValueError(f"{name} is zero for every row; at least one row of each class needs a positive weight.")
+    check_weight_range(weight[weight > 0], name=name)
+    return weight
+
+
+def check_weight_range(weights: np.ndarray, C: Any = None, name: str = "sample_weight") -> None:
+    """Refuse weights whose squares, times ``C``, leave the range of double precision."""
+    scale = float(C) if isinstance(C, Real) else 1.0
+    least, most = float(weights.min()) * scale, float(weights.max()) * scale
+    if most > _MOST_WEIGHT or least < 1 / _MOST_WEIGHT:
+        raise ValueError(
+            f"{name}{'' if C is None else ' times C'} runs from {least:.2g} to {most:.2g}, beyond what double "
+            "precision can add up; divide the weights by a constant so that they lie between "
+            f"{1 / _MOST_WEIGHT:g} and {_MOST_WEIGHT:g}."
+        )
 
 
 def weight_parameters(estimator: Any, weight: np.ndarray | None) -> dict[str, np.ndarray]:

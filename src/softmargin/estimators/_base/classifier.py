@@ -18,26 +18,25 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from softmargin._constraints import Constraint
 from softmargin._threads import one_blas_thread
 from softmargin.estimators._base.callbacks import CallbackSupportMixin, fit_task, with_callbacks
 from softmargin.estimators._base.card import Readable
 from softmargin.estimators._base.chunked_set import by_chunks, chunked_training_set, is_chunked
-from softmargin.estimators._base.constraints import Constraint
 from softmargin.estimators._base.fitted_score import without_rows
 from softmargin.estimators._base.parameters import check_parameters, document
 from softmargin.estimators._base.training_set import (
     TrainingSet,
     check_class_weight,
-    check_weight_range,
+    check_targets,
     encode_labels,
     unweighted,
     weigh_classes,
 )
 from softmargin.expansions import Expansion, Kernel, canonical_sparse, most_landmarks
-from softmargin.probability import couple, two_columns
+from softmargin.probability import check_weight_range, couple, two_columns
 from softmargin.solvers import Solution
 
 __all__ = ["ClassifierBase", "available_where"]
@@ -210,7 +209,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
         else:
             counts, rows = self._counted_rows(X, y, sample_weight)
         if len(rows) < n_rows:
-            check_classification_targets(y)
+            check_targets(y)
             X, y, counts = self._take_rows(X, rows), y[rows], counts[rows]
         self.classes_, codes = encode_labels(y)
         if len(self.classes_) < 2:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
+
+from softmargin.estimators._base.training_set import check_labels
 
 __all__ = ["check_frame"]
 
@@ -24,8 +26,4 @@ def check_frame(estimator: Any, X: Any, **checks: Any) -> np.ndarray | None:
         raise ValueError(f"X has shape {X.shape}; at least one row and one column are needed.")
     if y is None:
         return None
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(X, y)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError("y contains NaN or infinity; drop those rows or give them a label.")
-    return y
+    return check_labels(X, y)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from softmargin import losses, penalties
-from softmargin.estimators._base.constraints import (
+from softmargin._constraints import (
     BOOLEAN,
     NONE,
     Constraint,

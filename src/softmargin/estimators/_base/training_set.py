@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_y, check_consistent_length
 
 from softmargin.solvers import Solution
 
 __all__ = [
     "TrainingSet",
     "check_class_weight",
-    "check_weight_range",
+    "check_labels",
+    "check_targets",
     "encode_labels",
     "unweighted",
     "weigh_classes",
 ]
-
-_MOST_WEIGHT = 1e100  # squares of weights, and sums of them, stay below the largest double 1e308
 
 
 @dataclass
@@ -68,15 +68,25 @@ class TrainingSet:
         return full
 
 
-def check_weight_range(weights: np.ndarray, C: Any) -> None:
-    """Refuse weights whose squares, times ``C``, leave the range of double precision."""
-    scale = float(C) if isinstance(C, Real) else 1.0
-    least, most = float(weights.min()) * scale, float(weights.max()) * scale
-    if most > _MOST_WEIGHT or least < 1 / _MOST_WEIGHT:
-        raise ValueError(
-            f"sample_weight times C runs from {least:.2g} to {most:.2g}, beyond what double precision can add up; "
-            f"divide the weights by a constant so that they lie between {1 / _MOST_WEIGHT:g} and {_MOST_WEIGHT:g}."
-        )
+def check_labels(X: Any, y: Any) -> np.ndarray:
+    """The labels of rows that are passed on as they are, as scikit-learn's checks of rows and labels leave them."""
+    y = _check_y(y)
+    check_consistent_length(X, y)
+    if not len(y):
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    check_targets(y)
+    return y
+
+
+def check_targets(y: np.ndarray) -> None:
+    """Refuse what are no labels: numbers with fractions, and values of types that cannot be told apart by order."""
+    try:
+        check_classification_targets(y)
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+        raise TypeError(
+            f"y must hold labels of one type; got {kinds}. Drop rows without a label, and convert the others to text."
+        ) from None
 
 
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,13 +100,13 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         upper = y == ends[1]
         if ends[0] != ends[1] and np.all(upper | (y == ends[0])):
             if not np.array_equal(ends, np.floor(ends)):
-                check_classification_targets(ends)
+                check_targets(ends)
             return ends, upper.astype(np.intp)
         if y.dtype.kind in "iu" and int(ends[1]) - int(ends[0]) < len(y) // 2:
             codes = y.astype(np.intp) - ends[0].astype(np.intp)  # small, even where both wrap around
             seen = np.bincount(codes) > 0
             return np.flatnonzero(seen).astype(y.dtype) + ends[0], (np.cumsum(seen) - 1)[codes]
-    check_classification_targets(y)
+    check_targets(y)
     return np.unique(y, return_inverse=True)
 
 

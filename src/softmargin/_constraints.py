@@ -1,4 +1,4 @@
-"""A small language for what a parameter may be: each constraint tests a value and completes "NAME must be ...".
+"""A small language for what an argument may be: each constraint tests a value and completes "NAME must be ...".
 
 A bool is no number here, and an array no scalar: ``C=True`` and ``C=[1.0]`` are slips, not settings.
 """
@@ -12,7 +12,20 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BOOLEAN", "NONE", "Constraint", "instance", "integer", "is_number", "mapping", "number", "one_of"]
+__all__ = [
+    "BOOLEAN",
+    "COUNT",
+    "LEVEL",
+    "NONE",
+    "TEXT",
+    "Constraint",
+    "instance",
+    "integer",
+    "is_number",
+    "mapping",
+    "number",
+    "one_of",
+]
 
 
 @dataclass(frozen=True)
@@ -78,3 +91,6 @@ def _equal(value: Any, choice: Any) -> bool:
 
 NONE = Constraint("None", lambda value: value is None)
 BOOLEAN = Constraint("True or False", lambda value: isinstance(value, (bool, np.bool_)))
+TEXT = instance("a string", str)
+COUNT = integer(1)
+LEVEL = number("strictly between 0 and 1", lambda value: 0 < value < 1)
