@@ -1,5 +1,7 @@
 """Probability scores: hand values, agreement with scikit-learn, and the interval of the calibration error."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.metrics import brier_score_loss, log_loss
@@ -43,3 +45,44 @@ def test_calibration_interval_covers_zero_error_forecasts_closely():
 def test_bad_input_is_named(p, y, word):
     with pytest.raises(ValueError, match=word):
         cross_entropy(y, p)
+
+
+@pytest.mark.parametrize("score", [brier, comparative_gkl, cross_entropy, misclassification])
+@pytest.mark.parametrize(
+    "weight", [[np.nan, 1.0], [-1.0, 2.0], [0.0, 0.0], [1.0], [1.0, 1.0, 1.0], [1e200, 1e200], ["a", "b"], [[1.0, 2.0]]]
+)
+def test_weights_that_make_no_mean_are_refused_by_name(score, weight):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="weight"):
+            score([0, 1], [0.2, 0.7], weight)
+
+
+@pytest.mark.parametrize("score", [brier, comparative_gkl, cross_entropy, misclassification])
+def test_integer_weights_equal_repeated_rows(score):
+    y, p = np.array([0, 1, 1]), np.array([0.2, 0.7, 0.4])
+    assert score(y, p, [1, 2, 0]) == pytest.approx(score([0, 1, 1], [0.2, 0.7, 0.7]))
+
+
+@pytest.mark.parametrize("score", [brier, comparative_gkl, cross_entropy, misclassification, calibration_error])
+def test_no_rows_have_no_mean(score):
+    with pytest.raises(ValueError, match="empty"):
+        score([], [])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"level": -1},
+        {"level": 1},
+        {"level": np.nan},
+        {"level": "high"},
+        {"n_resamples": 0},
+        {"n_resamples": 2.5},
+        {"n_bins": 0},
+        {"n_bins": None},
+    ],
+)
+def test_options_of_the_calibration_error_are_named(options):
+    with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
+        calibration_error([0, 1], [0.2, 0.7], **options)

@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
+from softmargin._constraints import COUNT, LEVEL
+from softmargin.probability._weights import row_weights
+
 __all__ = [
     "CalibrationError",
     "brier",
@@ -42,7 +45,9 @@ def _pair(y_true: ArrayLike, y_prob: ArrayLike, weight: ArrayLike | None) -> tup
         )
     if not (np.all((p >= 0) & (p <= 1)) and np.all((t >= 0) & (t <= 1))):
         raise ValueError("probabilities and targets must lie between 0 and 1; encode labels as 0 and 1.")
-    w = np.ones_like(p) if weight is None else np.asarray(weight, dtype=float)
+    if not len(p):
+        raise ValueError("targets and probabilities are empty; a mean needs at least one row.")
+    w = row_weights(weight, len(p), "weight")
     return t, p, w / w.sum()
 
 
@@ -81,8 +86,9 @@ def calibration_error(
 ) -> CalibrationError:
     """Expected calibration error over bins of equal count, with a percentile bootstrap interval over rows."""
     t, p, _ = _pair(y_true, y_prob, None)
-    if n_bins < 1:
-        raise ValueError(f"n_bins must be at least 1; got {n_bins!r}.")
+    COUNT.check("n_bins", n_bins)
+    LEVEL.check("level", level)
+    COUNT.check("n_resamples", n_resamples)
     order = np.argsort(p, kind="stable")
     bins = np.array_split(order, min(n_bins, len(p)))
     label = np.empty(len(p), dtype=int)
@@ -103,6 +109,6 @@ def calibration_error(
     rng = np.random.default_rng(random_state)
     draws = [error(summary(rng.integers(len(p), size=len(p)))) for _ in range(n_resamples)]
     tail = 50 * (1 - level)
-    low, high = np.percentile(draws, [tail, 100 - tail]) if draws else (np.nan, np.nan)
+    low, high = np.percentile(draws, [tail, 100 - tail])
     stated, observed, count = summary(order)
     return CalibrationError(error((stated, observed, count)), (float(low), float(high)), stated, observed, count)

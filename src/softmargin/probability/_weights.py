@@ -19,7 +19,8 @@ def row_weights(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
     try:
         weight = _check_sample_weight(given, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
     except (TypeError, ValueError) as error:
-        raise type(error)(str(error).replace("sample_weight", name)) from None
+        said = str(error).replace("sample_weight", name)
+        raise ValueError(said if name in said else f"{name} must hold a nonnegative number per row: {said}") from None
     if not np.any(weight > 0):
         raise ValueError(f"{name} is zero for every row; at least one row of each class needs a positive weight.")
     check_weight_range(weight[weight > 0], name=name)
