@@ -11,14 +11,17 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 __all__ = [
     "BOOLEAN",
+    "CLASSIFIER",
     "COUNT",
     "LEVEL",
     "NONE",
     "TEXT",
     "Constraint",
+    "check_fitted",
     "instance",
     "integer",
     "is_number",
@@ -81,6 +84,18 @@ def mapping(words: str) -> Constraint:
     return instance(words, Mapping)
 
 
+def check_fitted(name: str, model: Any) -> None:
+    """Refuse what is no classifier, by the name of its argument, and a classifier before its fit (NotFittedError)."""
+    CLASSIFIER.check(name, model)
+    check_is_fitted(model)
+
+
+def _classifies(value: Any) -> bool:
+    """A classifier or a pipeline of one, whether its fit decides which methods it has or not."""
+    named = any(hasattr(one, "predict") for one in (value, type(value)))
+    return named and hasattr(value, "fit") and not isinstance(value, type)
+
+
 def _equal(value: Any, choice: Any) -> bool:
     if choice is None or isinstance(choice, bool):
         return value is choice or (isinstance(value, np.bool_) and bool(value) is choice)
@@ -91,6 +106,7 @@ def _equal(value: Any, choice: Any) -> bool:
 
 NONE = Constraint("None", lambda value: value is None)
 BOOLEAN = Constraint("True or False", lambda value: isinstance(value, (bool, np.bool_)))
+CLASSIFIER = Constraint("a classifier (an object with fit and predict)", _classifies)
 TEXT = instance("a string", str)
 COUNT = integer(1)
 LEVEL = number("strictly between 0 and 1", lambda value: 0 < value < 1)

@@ -13,16 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d
+from sklearn.utils.validation import _check_y, _num_samples
 
+from softmargin._constraints import COUNT, LEVEL
 from softmargin.expansions import ChunkedRows
 from softmargin.inference._annotators import dawid_skene, encode_answers, recode
 from softmargin.inference._chunk_opinions import chunked_data, left_out_opinions_of_chunks
-from softmargin.inference._label_audit import AuditedRows, LabelAudit
+from softmargin.inference._label_audit import JUDGES, AuditedRows, LabelAudit
 from softmargin.inference._neighbours import look_around
 from softmargin.inference._noise_model import fit_noise
 from softmargin.inference._opinions import Opinions, cheap_panel, default_panel, left_out_opinions, splits
 from softmargin.inference._second_look import second_look
+from softmargin.probability import row_weights
 
 __all__ = ["audit_labels"]
 
@@ -97,14 +99,14 @@ def audit_labels(
     >>> bool(flipped[report["row"][:40]].mean() > 0.9)
     True
     """
-    if n_repeats < 1:
-        raise ValueError(f"n_repeats must be at least 1; got {n_repeats!r}.")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be strictly between 0 and 1; got {level!r}.")
+    COUNT.check("n_repeats", n_repeats)
+    LEVEL.check("level", level)
     chunks = chunked_data(X, y, sample_weight)
     if chunks is not None:
         (X, y), sample_weight = chunks, None
     n = _num_samples(X)
+    if not n:
+        raise ValueError("X has no rows; there are no labels to audit.")
     answers = None if annotators is None else _answers(annotators, n)
     labels = _labels(y, answers, n)
     classes, codes = np.unique(labels, return_inverse=True)
@@ -112,7 +114,7 @@ def audit_labels(
         raise ValueError(f"y has one class only ({classes[0]!r}); there is no other label a row could deserve.")
     weight = None
     if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(sample_weight, n)
     if probabilities is not None:
         opinions = Opinions(_given_probabilities(probabilities, n, classes), np.ones(1))
     elif chunks is not None:
@@ -166,7 +168,7 @@ def _labels(y: Any, answers: tuple[NDArray[Any], NDArray[np.intp]] | None, n: in
                 "Audit each label by itself, or give soft labels as probabilities."
             )
         y = y.argmax(axis=1)
-    y = column_or_1d(y, warn=True)
+    y = _check_y(y)
     if len(y) != n:
         raise ValueError(f"X and y must have one length; got {n} and {len(y)}.")
     return y
@@ -178,13 +180,10 @@ def _judges(estimator: Any, X: Any) -> list[Any]:
     if isinstance(estimator, str):
         if estimator == "auto" and isinstance(X, ChunkedRows):
             raise ValueError("estimator='auto' judges rows in memory; name a classifier that fits chunked rows.")
-        if estimator != "auto":
-            raise ValueError(f"estimator must be a classifier, a list of them, 'auto' or None; got {estimator!r}.")
+        JUDGES.check("estimator", estimator)
         return default_panel(_of_columns(X))
-    judges = list(estimator) if isinstance(estimator, (list, tuple)) else [estimator]
-    if not judges:
-        raise ValueError("estimator is an empty list; name at least one classifier to judge the labels.")
-    return judges
+    JUDGES.check("estimator", estimator)
+    return list(estimator) if isinstance(estimator, (list, tuple)) else [estimator]
 
 
 def _of_columns(X: Any) -> Any:

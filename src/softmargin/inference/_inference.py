@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
+from softmargin._constraints import LEVEL, check_fitted, integer, one_of
 from softmargin.inference import _suitable
 from softmargin.inference._sandwich import LinearFit, optimal_slope, sandwich
 from softmargin.losses import NoLink
+from softmargin.probability import check_weight_range, row_weights
 
 __all__ = ["Inference"]
 
@@ -87,16 +89,15 @@ class Inference:
         n_resamples: int = 200,
         random_state: Any = None,
     ) -> None:
-        if method not in _METHODS:
-            raise ValueError(f"method must be one of {_METHODS}; got {method!r}.")
-        if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 2:
-            raise ValueError(f"n_resamples must be a whole number of at least 2; got {n_resamples!r}.")
-        check_is_fitted(estimator)
+        one_of(*_METHODS).check("method", method)
+        integer(2).check("n_resamples", n_resamples)
+        check_fitted("estimator", estimator)
         _suitable.check_estimator(estimator, method)
         self.estimator, self.method = estimator, method
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         signs = _suitable.check_rows(estimator, X, y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(sample_weight, X.shape[0])
+        check_weight_range(weight[weight > 0], estimator.C)
         rows = _Rows(X, signs, weight)
         self.theta_ = np.r_[np.ravel(estimator.intercept_), np.ravel(estimator.coef_)].astype(float)
         if method == "sandwich":
@@ -149,8 +150,7 @@ class Inference:
         return pd.DataFrame(columns | {"low": interval[:, 0], "high": interval[:, 1]}, index=["intercept", *names])
 
     def _interval(self, centre: Array, spread: Array, level: float) -> Array:
-        if not 0 < level < 1:
-            raise ValueError(f"level must be strictly between 0 and 1; got {level!r}.")
+        LEVEL.check("level", level)
         reach = stats.t.ppf(0.5 + level / 2, self.df_) * spread
         return np.column_stack([centre - reach, centre + reach])
 

@@ -24,7 +24,10 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.base import clone
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples
+
+from softmargin._constraints import check_fitted
+from softmargin.inference._suitable import check_labels
 
 __all__ = ["InfluenceCurves", "influence", "sensitivity"]
 
@@ -121,11 +124,17 @@ def sensitivity(model: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> Array:
     >>> bool(np.allclose(one, influence(model, X, y, [[1.5]], [1]).scores, rtol=0.05))
     True
     """
-    check_is_fitted(model)
-    X, y = check_array(X, accept_sparse="csr"), np.asarray(y)
-    X_new, y_new = check_array(X_new, accept_sparse="csr"), np.asarray(y_new)
+    check_fitted("model", model)
+    if len(model.classes_) != 2:
+        raise ValueError(f"sensitivity is for two classes; the model knows {model.classes_.tolist()}.")
     if getattr(model, "kernel", None) == "precomputed":
         raise ValueError("kernel='precomputed' has no features to add a row to; use the kernel by name.")
+    X, X_new = check_array(X, accept_sparse="csr"), check_array(X_new, accept_sparse="csr")
+    check_labels(model, X, y)
+    check_labels(model, X_new, y_new, ("X_new", "y_new"))
+    if X_new.shape[1] != X.shape[1]:
+        raise ValueError(f"X_new must have the {X.shape[1]} columns of X; got {X_new.shape[1]}.")
+    y, y_new = np.asarray(y), np.asarray(y_new)
     before = np.asarray(model.decision_function(X))
     stack = sparse.vstack if sparse.issparse(X) else np.vstack
     after = [
@@ -137,7 +146,7 @@ def sensitivity(model: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> Array:
 
 def _posed(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
     """The problem a model has solved, its solution, and a copy of the model that has seen the rows."""
-    check_is_fitted(model)
+    check_fitted("model", model)
     if not getattr(model, "_is_one_problem", False) or not hasattr(model, "loss_"):
         raise ValueError(f"{type(model).__name__} is not one margin loss; influence needs one, sensitivity() does not.")
     if len(model.classes_) != 2:
@@ -146,6 +155,7 @@ def _posed(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
         raise ValueError("influence needs a ridge penalty (l1_ratio=0) and no landmarks; use sensitivity().")
     if any(kink.jump > 0 for kink in model.loss_.kinks):
         raise ValueError(f"{model.loss_!r} has a corner on which rows rest, so influence jumps; use sensitivity().")
+    check_labels(model, np.empty((_num_samples(X), 0)), y)
     probe = copy(model)
     data = probe._training_set(X, y, None)
     if len(data.codes) > _MOST_ROWS:
@@ -155,13 +165,12 @@ def _posed(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
 
 
 def _new_rows(model: Any, probe: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> tuple[Any, Array]:
-    X_new, y_new = (X, y) if X_new is None else (X_new, y_new)
-    labels = np.asarray(y_new)
-    known = np.isin(labels, model.classes_)
+    if X_new is None:
+        if y_new is not None:
+            raise ValueError(f"y_new={y_new!r} was given without its rows X_new; leave both out for the rows of X.")
+        X_new, y_new = X, y
     X_new = check_array(X_new, accept_sparse="csr", dtype=[np.float64, np.float32])
-    if labels.shape != (X_new.shape[0],) or not known.all():
-        raise ValueError(f"y_new must hold one of {model.classes_.tolist()!r} for each row of X_new; got {y_new!r}.")
-    return X_new, np.where(labels == model.classes_[1], 1.0, -1.0)
+    return X_new, check_labels(model, X_new, y_new, ("X_new", "y_new"))
 
 
 def _class_weight(model: Any, signs: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,16 +11,34 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from softmargin._constraints import LEVEL, Constraint, integer, mapping, one_of
 from softmargin.inference._annotators import Consensus
 from softmargin.inference._leaks import find_leaks
 from softmargin.inference._noise_model import Estimate, NoiseModel
 from softmargin.losses import ByClass, Copas
 from softmargin.probability import weight_parameters
 
-__all__ = ["AuditedRows", "LabelAudit", "NoiseMatrix"]
+__all__ = ["JUDGES", "AuditedRows", "LabelAudit", "NoiseMatrix"]
 
 _KEEP, _DROP, _RELABEL = "keep", "drop", "relabel"
 _MOST_WRONG = 0.49  # a likelihood needs labels that are right more often than not
+
+
+def _judges(value: Any) -> bool:
+    return not isinstance(value, type) and (hasattr(value, "predict_proba") or hasattr(value, "decision_function"))
+
+
+JUDGES = (
+    one_of("auto")
+    | Constraint("a classifier with predict_proba or decision_function", _judges)
+    | Constraint(
+        "a list of at least one of them (not an empty list)",
+        lambda value: isinstance(value, (list, tuple)) and len(value) > 0 and all(map(_judges, value)),
+    )
+)
+_DECISIONS = mapping("a dict from rows to decisions") | Constraint(
+    "a frame with columns row and decision", lambda value: {"row", "decision"} <= set(getattr(value, "columns", ()))
+)
 
 
 class NoiseMatrix(NamedTuple):
@@ -84,8 +103,7 @@ class LabelAudit:
         after a second look (``estimator="auto"``): each row of it is right with the probability of its trust, and the
         rest is for rows about which all judges err together.
         """
-        if not 0 < fdr < 1:
-            raise ValueError(f"fdr must be strictly between 0 and 1; got {fdr!r}.")
+        LEVEL.check("fdr", fdr)
         trust = self.table["trust"].to_numpy()
         running = np.cumsum(trust) / np.arange(1, len(trust) + 1)
         return self.table.iloc[: int(np.searchsorted(running, self.noise.caution * fdr, side="right"))]
@@ -153,6 +171,7 @@ class LabelAudit:
     def _decisions(self, decisions: Any, fdr: float) -> dict[int, Any]:
         if decisions is None:
             return dict.fromkeys(self.suspects(fdr)["row"].tolist(), _DROP)
+        _DECISIONS.check("decisions", decisions)
         if hasattr(decisions, "columns"):
             filled = decisions[decisions["decision"].notna() & (decisions["decision"].astype(str) != "")]
             words = filled["decision"]
@@ -161,9 +180,9 @@ class LabelAudit:
             decisions = dict(zip(filled["row"].tolist(), words.tolist(), strict=True))
         known, n = set(self.classes.tolist()) | {_KEEP, _DROP}, len(self.rows.y)
         for row, decision in decisions.items():
-            if not 0 <= row < n:
+            if not integer(0, n - 1).allows(row):
                 raise ValueError(f"decisions names row {row!r}; there are rows 0 to {n - 1}.")
-            if decision not in known:
+            if not isinstance(decision, Hashable) or decision not in known:
                 raise ValueError(f"decisions has {decision!r} for row {row}; allowed are 'keep', 'drop' and a label.")
         return dict(decisions)
 
@@ -178,9 +197,10 @@ class LabelAudit:
         The weights are left out where a classifier does not take any.
         """
         judge = self.rows.estimator if estimator is None else estimator
-        judge = judge[0] if isinstance(judge, (list, tuple)) else judge
         if judge is None or isinstance(judge, str):
             raise ValueError("the audit was made without a single classifier; name one: refit(estimator).")
+        JUDGES.check("estimator", judge)
+        judge = judge[0] if isinstance(judge, (list, tuple)) else judge
         X, y, weight = self.apply(decisions, fdr=fdr)
         try:
             given = weight_parameters(judge, weight)
