@@ -22,6 +22,7 @@ __all__ = [
     "TEXT",
     "Constraint",
     "check_fitted",
+    "check_labels",
     "instance",
     "integer",
     "is_number",
@@ -88,6 +89,18 @@ def check_fitted(name: str, model: Any) -> None:
     """Refuse what is no classifier, by the name of its argument, and a classifier before its fit (NotFittedError)."""
     CLASSIFIER.check(name, model)
     check_is_fitted(model)
+
+
+def check_labels(y: Any, classes: Any, n: int, names: tuple[str, str] = ("y", "X")) -> np.ndarray:
+    """Labels of ``n`` rows, one of ``classes`` each; ``names`` are those of the labels and of the rows."""
+    y, known = np.asarray(y), np.asarray(classes).tolist()
+    if y.shape != (n,):
+        raise ValueError(f"{names[0]} must hold one label per row of {names[1]}; got shape {y.shape} for {n} rows.")
+    unknown = [label for label in dict.fromkeys(y.tolist()) if label not in known]
+    if unknown:
+        shown = f"{known[:10]}{' and more' if len(known) > 10 else ''}"
+        raise ValueError(f"{names[0]} must hold labels that the model was fitted to, {shown}; got {unknown[0]!r}.")
+    return y
 
 
 def _classifies(value: Any) -> bool:

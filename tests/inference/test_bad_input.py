@@ -24,10 +24,10 @@ def model():
         ((X, Y, X[:2], Y[:3]), "y_new must hold one label per row of X_new"),
         ((X, Y, X[:2], Y[:1]), "y_new must hold one label per row of X_new"),
         ((X, Y, X[:2], None), "y_new must hold one label per row of X_new"),
-        ((X, Y, X[:1], [7]), "y_new .* label 7"),
-        ((X, Y, X[:1], ["1"]), "y_new .* label '1'"),
+        ((X, Y, X[:1], [7]), "y_new .* got 7"),
+        ((X, Y, X[:1], ["1"]), "y_new .* got '1'"),
         ((X, Y[:-1], X[:1], [1]), "y must hold one label per row of X"),
-        ((X, WORDS, X[:1], [1]), "y .* label '[ab]'"),
+        ((X, WORDS, X[:1], [1]), "y .* got '[ab]'"),
     ],
 )
 @pytest.mark.parametrize("question", [influence, sensitivity])

@@ -111,7 +111,7 @@ def test_classifiers_without_intervals_are_refused_by_name(model, word):
     ("change", "word"),
     [
         ({"y": np.zeros(59)}, "one label per row"),
-        ({"y": np.full(60, 7)}, "label 7"),
+        ({"y": np.full(60, 7)}, "got 7"),
         ({"X": np.zeros((60, 3))}, "3 columns"),
         ({"sample_weight": np.ones(5)}, "sample_weight"),
         ({"sample_weight": np.r_[1.0, np.zeros(59)]}, "one class only"),

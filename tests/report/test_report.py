@@ -6,7 +6,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from softmargin import MarginClassifier, MulticategorySVC, audit_labels, paths, report
@@ -181,7 +183,7 @@ def test_what_cannot_be_reported_is_refused(fitted, tmp_path):
     model, X, y = fitted
     with pytest.raises(TypeError, match="ScoreCalibrator"):
         report.build(MulticategorySVC().fit(X, y), X, y, tmp_path / "r.html")
-    with pytest.raises(ValueError, match="none of the model's classes"):
+    with pytest.raises(ValueError, match="y must hold labels"):
         report.build(model, X, np.repeat("maybe", len(y)), tmp_path / "r.html")
     assert not list(tmp_path.iterdir())
 
@@ -202,3 +204,38 @@ def test_the_page_stays_small_whatever_the_data(tmp_path):
     X = pd.DataFrame(rng.normal(size=(3000, 300)), columns=["column " * 50 + str(j) for j in range(300)])
     report.build(Wide(), X, Wide.classes_[codes], tmp_path / "r.html", baselines={})
     assert (tmp_path / "r.html").stat().st_size < 2e6
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"y": None}, "y must hold one label per row"),
+        ({"y": ["no"]}, "y must hold one label per row"),
+        ({"path": "r.pdf"}, "path must be"),
+        ({"path": "r.html.gz"}, "path must be"),
+        ({"path": None}, "path must be"),
+        ({"about": "x"}, "about must be"),
+        ({"training": "x"}, "training must be"),
+        ({"baselines": []}, "baselines must be"),
+        ({"random_state": None}, "random_state must be"),
+    ],
+)
+def test_arguments_that_are_not_meant_are_named_and_nothing_is_written(fitted, tmp_path, monkeypatch, change, word):
+    model, X, y = fitted
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=word):
+        report.build(**({"model": model, "X": X, "y": y, "path": "r.html", "baselines": {}} | change))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_before_its_fit_has_no_report(fitted, tmp_path):
+    model, X, y = fitted
+    with pytest.raises(NotFittedError):
+        report.build(clone(model), X, y, tmp_path / "r.html")
+
+
+@pytest.mark.parametrize("name", ["r.html", "r.HTM", "r"])
+def test_a_page_may_end_in_nothing(fitted, tmp_path, name):
+    model, X, y = fitted
+    report.build(model, X, y, tmp_path / name, baselines={})
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")

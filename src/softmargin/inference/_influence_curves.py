@@ -26,8 +26,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from softmargin._constraints import check_fitted
-from softmargin.inference._suitable import check_labels
+from softmargin._constraints import check_fitted, check_labels
 
 __all__ = ["InfluenceCurves", "influence", "sensitivity"]
 
@@ -130,11 +129,10 @@ def sensitivity(model: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> Array:
     if getattr(model, "kernel", None) == "precomputed":
         raise ValueError("kernel='precomputed' has no features to add a row to; use the kernel by name.")
     X, X_new = check_array(X, accept_sparse="csr"), check_array(X_new, accept_sparse="csr")
-    check_labels(model, X, y)
-    check_labels(model, X_new, y_new, ("X_new", "y_new"))
+    y = check_labels(y, model.classes_, X.shape[0])
+    y_new = check_labels(y_new, model.classes_, X_new.shape[0], ("y_new", "X_new"))
     if X_new.shape[1] != X.shape[1]:
         raise ValueError(f"X_new must have the {X.shape[1]} columns of X; got {X_new.shape[1]}.")
-    y, y_new = np.asarray(y), np.asarray(y_new)
     before = np.asarray(model.decision_function(X))
     stack = sparse.vstack if sparse.issparse(X) else np.vstack
     after = [
@@ -155,7 +153,7 @@ def _posed(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
         raise ValueError("influence needs a ridge penalty (l1_ratio=0) and no landmarks; use sensitivity().")
     if any(kink.jump > 0 for kink in model.loss_.kinks):
         raise ValueError(f"{model.loss_!r} has a corner on which rows rest, so influence jumps; use sensitivity().")
-    check_labels(model, np.empty((_num_samples(X), 0)), y)
+    check_labels(y, model.classes_, _num_samples(X))
     probe = copy(model)
     data = probe._training_set(X, y, None)
     if len(data.codes) > _MOST_ROWS:
@@ -170,7 +168,8 @@ def _new_rows(model: Any, probe: Any, X: Any, y: Any, X_new: Any, y_new: Any) ->
             raise ValueError(f"y_new={y_new!r} was given without its rows X_new; leave both out for the rows of X.")
         X_new, y_new = X, y
     X_new = check_array(X_new, accept_sparse="csr", dtype=[np.float64, np.float32])
-    return X_new, check_labels(model, X_new, y_new, ("X_new", "y_new"))
+    labels = check_labels(y_new, model.classes_, X_new.shape[0], ("y_new", "X_new"))
+    return X_new, np.where(labels == model.classes_[1], 1.0, -1.0)
 
 
 def _class_weight(model: Any, signs: Array) -> Array:

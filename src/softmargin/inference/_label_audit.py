@@ -32,7 +32,7 @@ JUDGES = (
     one_of("auto")
     | Constraint("a classifier with predict_proba or decision_function", _judges)
     | Constraint(
-        "a list of at least one of them (not an empty list)",
+        "a list of them (not an empty list)",
         lambda value: isinstance(value, (list, tuple)) and len(value) > 0 and all(map(_judges, value)),
     )
 )

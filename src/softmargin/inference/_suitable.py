@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from softmargin._constraints import check_labels
 from softmargin.inference._sandwich import LinearFit
 from softmargin.losses import Loss
 
 __all__ = [
     "Caution",
     "check_estimator",
-    "check_labels",
     "check_rows",
     "warn_if_crowded",
     "warn_if_shrunk",
@@ -76,26 +76,12 @@ def check_estimator(estimator: Any, method: str) -> None:
 
 def check_rows(estimator: Any, X: Any, y: Any) -> np.ndarray:
     """Labels as signs; raises where rows or labels are not those the estimator was fitted to."""
-    signs = check_labels(estimator, X, y)
+    y = check_labels(y, estimator.classes_, X.shape[0])
     if X.shape[1] != np.size(estimator.coef_):
         raise ValueError(
             f"X has {X.shape[1]} columns, but the estimator was fitted to {np.size(estimator.coef_)}; "
             "pass the rows as its fit saw them (behind the transformers of a pipeline)."
         )
-    return signs
-
-
-def check_labels(estimator: Any, X: Any, y: Any, names: tuple[str, str] = ("X", "y")) -> np.ndarray:
-    """Labels as signs; raises where they are not one of the two that the estimator knows for each row."""
-    y, (rows, labels) = np.asarray(y), names
-    if y.shape != (X.shape[0],):
-        raise ValueError(f"{labels} must hold one label per row of {rows}; got shape {y.shape} for {X.shape[0]} rows.")
-    known = estimator.classes_.tolist()
-    for label in y.tolist():
-        if label not in known:
-            raise ValueError(
-                f"{labels} must hold labels that the estimator was fitted to, {known}; got the label {label!r}."
-            )
     return np.where(y == estimator.classes_[1], 1.0, -1.0)
 
 

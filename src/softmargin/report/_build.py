@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from softmargin._constraints import NONE, Constraint, mapping
 from softmargin.report._markdown import to_markdown
 from softmargin.report._summary import summarise
 
@@ -50,7 +51,7 @@ def build(
     model : fitted classifier with ``predict_proba``
     X, y : rows and labels that were not used to fit
     path : str or path-like
-        The page; ``.md`` makes it Markdown, ``.json`` the numbers alone. It appears whole or not at all.
+        The page; an ending ``.md`` makes it Markdown, ``.json`` the numbers alone. It appears whole or not at all.
     title : str
         Its heading.
     about : dict, optional
@@ -58,10 +59,12 @@ def build(
     **options
         Of :func:`summarise`.
     """
+    _PATH.check("path", path)
+    _ABOUT.check("about", about)
+    path = Path(path)
     numbers = summarise(model, X, y, **options)
     numbers["made"] |= {str(key): str(value) for key, value in (about or {}).items()}
-    path = Path(path)
-    _write(path, _FORMS.get(path.suffix.lower(), render)(numbers, title))
+    _write(path, _FORMS[path.suffix.lower()](numbers, title))
     return numbers
 
 
@@ -125,9 +128,17 @@ def _finite(value: Any) -> Any:
 
 
 _FORMS: dict[str, Callable[[Mapping[str, Any], str], str]] = {
+    "": render,
+    ".html": render,
+    ".htm": render,
     ".md": to_markdown,
     ".json": lambda numbers, title: to_json(numbers),
 }
+_PATH = Constraint(
+    f"a file name that ends in {', '.join(filter(None, _FORMS))} or in nothing",
+    lambda value: isinstance(value, (str, os.PathLike)) and Path(value).suffix.lower() in _FORMS,
+)
+_ABOUT = NONE | mapping("a dict from names to texts")
 
 
 def _script_safe(numbers: Mapping[str, Any]) -> str:

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
 
+from softmargin._constraints import NONE, Constraint, check_fitted, check_labels, integer, mapping
 from softmargin.report._baselines import crossed_baselines, fit_baselines
 from softmargin.report._columns import dependence, importance, reading
 from softmargin.report._held_out import HeldOut, shorten
@@ -25,6 +27,11 @@ Array = NDArray[np.floating[Any]]
 
 SCHEMA = 2
 _MOST_COLUMNS, _MOST_CLASSES = 200, 200
+_OPTIONS = {
+    "training": NONE | Constraint("a pair (X, y)", lambda value: isinstance(value, (tuple, list)) and len(value) == 2),
+    "baselines": NONE | mapping("a dict from names to probabilities"),
+    "random_state": integer(0),
+}
 
 
 def summarise(
@@ -55,6 +62,8 @@ def summarise(
     dict
         Its keys are documented in docs/report.md.
     """
+    for name, value in (("training", training), ("baselines", baselines), ("random_state", random_state)):
+        _OPTIONS[name].check(name, value)
     held = _held_out(model, X, y, random_state)
     others = _beside(held, training) if baselines is None else dict(baselines)
     named = {type(model).__name__: held.P, **others}
@@ -86,17 +95,16 @@ def _beside(held: HeldOut, training: tuple[Any, Any] | None) -> dict[str, Array]
 
 
 def _held_out(model: Any, X: Any, y: Any, seed: int) -> HeldOut:
+    if hasattr(model, "fit"):  # what has none was made elsewhere
+        check_fitted("model", model)
     if not hasattr(model, "predict_proba"):
         raise TypeError(
             f"model must have predict_proba; {type(model).__name__} has none. Wrap it in ScoreCalibrator first."
         )
-    y = np.asarray(y)
+    classes = np.asarray(model.classes_)
+    y = check_labels(y, classes, _num_samples(X))
     if not len(y):
         raise ValueError("y is empty; a report needs rows that the model has not seen.")
-    classes = np.asarray(model.classes_)
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
-        raise ValueError(f"y holds {unknown[0]!r}, which is none of the model's classes {classes[:10].tolist()}.")
     P = np.asarray(model.predict_proba(X), dtype=np.float64)
     return HeldOut(model, X, np.searchsorted(classes, y), classes, P, seed)
 
