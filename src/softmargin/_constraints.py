@@ -17,10 +17,12 @@ __all__ = [
     "BOOLEAN",
     "CLASSIFIER",
     "COUNT",
+    "JOBS",
     "LEVEL",
     "NONE",
     "TEXT",
     "Constraint",
+    "check_each",
     "check_fitted",
     "check_labels",
     "instance",
@@ -29,7 +31,11 @@ __all__ = [
     "mapping",
     "number",
     "one_of",
+    "several",
 ]
+
+
+_LONGEST = 300  # letters of a value that an error shows
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,12 @@ class Constraint:
     def check(self, name: str, value: Any) -> None:
         """Raise a ValueError that names the parameter, the value seen and what is allowed."""
         if not self.allows(value):
-            raise ValueError(f"{name} must be {self.words}; got {value!r}.")
+            raise ValueError(f"{name} must be {self.words}; got {_shown(value)}.")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def is_number(value: Any) -> bool:
@@ -75,6 +86,16 @@ def one_of(*choices: Any) -> Constraint:
     return Constraint(words, lambda value: any(_equal(value, choice) for choice in choices))
 
 
+def several(words: str, *kinds: type) -> Constraint:
+    """A list, tuple or array, of objects of some classes."""
+
+    def allows(value: Any) -> bool:
+        listed = value.tolist() if hasattr(value, "tolist") else value
+        return isinstance(listed, (list, tuple)) and all(isinstance(one, kinds) for one in listed)
+
+    return Constraint(words, allows)
+
+
 def instance(words: str, *kinds: type) -> Constraint:
     """An object of some classes (not a class itself)."""
     return Constraint(words, lambda value: isinstance(value, kinds))
@@ -83,6 +104,12 @@ def instance(words: str, *kinds: type) -> Constraint:
 def mapping(words: str) -> Constraint:
     """A dict; what it holds is checked where it is used."""
     return instance(words, Mapping)
+
+
+def check_each(constraints: Mapping[str, Constraint], **given: Any) -> None:
+    """Refuse the first argument whose value is not allowed."""
+    for name, value in given.items():
+        constraints[name].check(name, value)
 
 
 def check_fitted(name: str, model: Any) -> None:
@@ -122,4 +149,5 @@ BOOLEAN = Constraint("True or False", lambda value: isinstance(value, (bool, np.
 CLASSIFIER = Constraint("a classifier (an object with fit and predict)", _classifies)
 TEXT = instance("a string", str)
 COUNT = integer(1)
+JOBS = NONE | Constraint("an integer other than 0", lambda value: integer(-(2**31)).allows(value) and value != 0)
 LEVEL = number("strictly between 0 and 1", lambda value: 0 < value < 1)

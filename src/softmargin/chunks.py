@@ -13,6 +13,7 @@ per second.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from softmargin._constraints import COUNT, JOBS, NONE, TEXT, Constraint, check_each, instance, integer, several
 from softmargin.expansions import (
     Chunk,
     ChunkCache,
@@ -29,6 +31,7 @@ from softmargin.expansions import (
     ChunkedRows,
     LocalChunks,
     ParquetPlan,
+    is_dask,
     rows_of_dask,
     usable_cores,
 )
@@ -40,6 +43,21 @@ _PATIENCE = (
     3  # decodings of plain numbers before they are kept: writing costs two to four, a smooth ridge fit takes three
 )
 _COPIES = 4  # of a chunk that are in memory while it is worked on: decoded, as numbers, scaled, and a cached one
+_PATH = instance("a path", str, os.PathLike)
+_PARQUET = {
+    "path": _PATH | several("a list of paths", str, os.PathLike),
+    "target": NONE | TEXT,
+    "features": NONE | several("a list of column names", str),
+    "weight": NONE | TEXT,
+}
+_SIZES = {
+    "rows_per_chunk": NONE | COUNT,
+    "memory_limit": NONE | COUNT,
+    "cache_limit": NONE | integer(0),
+    "cache_directory": NONE | _PATH,
+}
+_MAKE = Constraint("a function that returns a new iterator over chunks", callable)
+_DASK = Constraint("a Dask array or data frame", is_dask)
 
 
 def from_parquet(
@@ -80,12 +98,13 @@ def from_parquet(
     n_jobs : int or None
         Threads that decode and compute; all processors by default.
     """
-    n_threads = usable_cores() if n_jobs is None or n_jobs < 1 else n_jobs
+    check_each(_PARQUET, path=path, target=target, features=features, weight=weight)
+    check_each(_SIZES, rows_per_chunk=rows_per_chunk, memory_limit=memory_limit)
+    n_threads, cache = _threads(n_jobs), _cache(cache_limit, cache_directory)
     plan = ParquetPlan.of(path, target, features, weight)
     rows = rows_per_chunk or _rows_per_chunk(len(plan.names), np.dtype(plan.dtype).itemsize, memory_limit, n_threads)
     plan = plan.with_rows(rows, reads_ahead=memory_limit is None)
     patience = _PATIENCE if plan.is_quick else 0
-    cache = _cache(cache_limit, cache_directory)
     source = LocalChunks(plan.pieces, cache=cache, n_threads=n_threads, patience=patience)
     X = ChunkedRows(source, len(plan.names), plan.dtype, plan.names)
     X.memory_limit, X.ahead = memory_limit, plan
@@ -104,18 +123,23 @@ def from_arrays(
     ``X`` is a dense or sparse matrix of numbers; ``y`` may be None for rows to predict. The iterator runs once where
     the decoded chunks fit into the cache, once per pass otherwise.
     """
-    first = next(iter(make()), None)
+    _MAKE.check("make", make)
+    n_threads, cache = _threads(n_jobs), _cache(cache_limit, cache_directory)
+    given = make()
+    if not isinstance(given, Iterable):
+        raise ValueError(f"make() must return an iterator over (X, y) or (X, y, weight); got {given!r}.")
+    first = next(iter(given), None)
     if first is None:
         raise ValueError("make() gave an iterator without chunks; it must yield (X, y) or (X, y, weight).")
     about = _chunk_of(first, 0)
-    n_threads = usable_cores() if n_jobs is None or n_jobs < 1 else n_jobs
-    source = LocalChunks(_Arrays(make), cache=_cache(cache_limit, cache_directory), n_threads=n_threads)
+    source = LocalChunks(_Arrays(make), cache=cache, n_threads=n_threads)
     rows = ChunkedRows(source, about.X.shape[1], about.X.dtype)
     return rows, ChunkedLabels(rows)
 
 
 def from_dask(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[ChunkedRows, ChunkedLabels]:
     """Dask arrays or data frames; giving them to ``fit`` directly is the same."""
+    _DASK.check("X", X)
     return rows_of_dask(X, y, sample_weight)
 
 
@@ -155,7 +179,13 @@ def _chunk_of(given: Any, first: int) -> Chunk:
 
 
 def _cache(limit: int | None, directory: str | None) -> ChunkCache | None:
+    check_each(_SIZES, cache_limit=limit, cache_directory=directory)
     return None if limit == 0 else ChunkCache(limit, directory)
+
+
+def _threads(n_jobs: int | None) -> int:
+    JOBS.check("n_jobs", n_jobs)
+    return usable_cores() if n_jobs is None or n_jobs < 1 else n_jobs
 
 
 def _rows_per_chunk(n_columns: int, itemsize: int, memory_limit: int | None, n_threads: int) -> int:

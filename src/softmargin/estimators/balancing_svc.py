@@ -136,9 +136,9 @@ class BalancingSVC(ExpansionClassifier):
         return ElasticNet(0.0)
 
     def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
-        if self._bounded and not data.is_resident:
+        if not data.is_resident and (self._bounded or float(self.balance) == math.inf):
             raise ValueError(
-                "balance='bounded' fits rows in memory only; a large balance on chunked rows comes near it."
+                f"balance={self.balance!r} fits rows in memory only; a large balance, such as 1e3, comes near it."
             )
         problem = super()._problem(data, y)
         # the bounded machine maximises the sum of margins: its objective lacks the ones they are subtracted from

@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from softmargin.expansions import Chunk, ChunkedLabels, ChunkedRows, FoldWeights, is_dask, part_of, rows_of_dask
+from softmargin.expansions import (
+    Chunk,
+    ChunkedLabels,
+    ChunkedRows,
+    FoldWeights,
+    check_fits_chunks,
+    is_dask,
+    part_of,
+    rows_of_dask,
+)
 from softmargin.inference._opinions import Opinions
 from softmargin.probability import mixture_weights
 
@@ -58,6 +67,7 @@ def left_out_opinions_of_chunks(judges: list[Any], X: ChunkedRows, y: ChunkedLab
             raise ValueError(
                 f"{type(judge).__name__} has no probabilities; wrap it in ScoreCalibrator to judge chunks."
             )
+        check_fits_chunks(judge)
         for fold in range(int(cv)):
             model = clone(judge).fit(*part_of(X, y, int(cv), fold, held=False, seed=seed))
             held = part_of(X, y, int(cv), fold, held=True, seed=seed)[0]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
-from softmargin._constraints import NONE, Constraint, check_fitted, check_labels, integer, mapping
+from softmargin._constraints import NONE, Constraint, check_each, check_fitted, check_labels, integer, mapping
 from softmargin.report._baselines import crossed_baselines, fit_baselines
 from softmargin.report._columns import dependence, importance, reading
 from softmargin.report._held_out import HeldOut, shorten
@@ -62,8 +62,7 @@ def summarise(
     dict
         Its keys are documented in docs/report.md.
     """
-    for name, value in (("training", training), ("baselines", baselines), ("random_state", random_state)):
-        _OPTIONS[name].check(name, value)
+    check_each(_OPTIONS, training=training, baselines=baselines, random_state=random_state)
     held = _held_out(model, X, y, random_state)
     others = _beside(held, training) if baselines is None else dict(baselines)
     named = {type(model).__name__: held.P, **others}

@@ -22,6 +22,7 @@ from softmargin.expansions import (
     ClassSigns,
     RowWeights,
     by_partition,
+    check_fits_chunks,
     is_dask,
     part_of,
     rows_of_dask,
@@ -116,6 +117,7 @@ def held_out_fit(estimator: Any, X: ChunkedRows, y: ChunkedLabels, cv: Any) -> t
         check_is_fitted(estimator)
         judge, held, labels, final = estimator, X, y, estimator
     else:
+        check_fits_chunks(estimator)
         n_folds = cv if isinstance(cv, int) else 5
         judge = clone(estimator).fit(*part_of(X, y, n_folds, 0, held=False))
         held, labels = part_of(X, y, n_folds, 0, held=True)

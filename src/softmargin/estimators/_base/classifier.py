@@ -35,7 +35,7 @@ from softmargin.estimators._base.training_set import (
     unweighted,
     weigh_classes,
 )
-from softmargin.expansions import Expansion, Kernel, canonical_sparse, most_landmarks
+from softmargin.expansions import Expansion, Kernel, canonical_sparse, check_fits_chunks, most_landmarks
 from softmargin.probability import check_weight_range, couple, two_columns
 from softmargin.solvers import Solution
 
@@ -190,12 +190,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
 
     def _training_set(self, X: Any, y: Any, sample_weight: Any) -> Any:
         if is_chunked(X):
-            if not self._fits_chunks:
-                raise ValueError(
-                    f"{type(self).__name__} fits rows in memory only; MarginClassifier, CoherenceClassifier, "
-                    "RobustSVC, TruncatedLogisticRegression, BalancingSVC, RuleBoostClassifier and "
-                    "CompositeLeastSquaresClassifier fit chunked rows."
-                )
+            check_fits_chunks(self)
             return chunked_training_set(self, X, y, sample_weight)
         if type(self)._validate is ClassifierBase._validate and _is_ready(X, y):
             self.n_features_in_ = X.shape[1]

@@ -19,6 +19,7 @@ import numpy as np
 from softmargin import losses, penalties
 from softmargin._constraints import (
     BOOLEAN,
+    JOBS,
     NONE,
     Constraint,
     instance,
@@ -179,7 +180,7 @@ SHARED: dict[str, Parameter] = {
         "Whatever is drawn: landmarks, the rows of further starts, folds.",
     ),
     "n_jobs": Parameter(
-        NONE | Constraint("an integer other than 0", lambda value: integer(-(2**31)).allows(value) and value != 0),
+        JOBS,
         "int or None",
         "Number of fits at the same time, where there are several (classes, folds): None is one (unless a\n"
         "``joblib.parallel_config`` says more), -1 one per core.",

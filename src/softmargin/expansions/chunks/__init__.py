@@ -18,7 +18,7 @@ from softmargin.expansions.chunks.parquet import ParquetPlan
 from softmargin.expansions.chunks.parquet_facts import FileFacts
 from softmargin.expansions.chunks.parts import part_of
 from softmargin.expansions.chunks.passes import ChunkedFeatures, ChunkedLandmarks
-from softmargin.expansions.chunks.rows import ChunkedLabels, ChunkedRows
+from softmargin.expansions.chunks.rows import ChunkedLabels, ChunkedRows, check_fits_chunks
 
 __all__ = [
     "Chunk",
@@ -40,6 +40,7 @@ __all__ = [
     "RowWeights",
     "SignedWeights",
     "by_partition",
+    "check_fits_chunks",
     "coded_part",
     "is_dask",
     "part_of",

@@ -12,7 +12,20 @@ from numpy.typing import NDArray
 from softmargin.expansions.chunks.chunk import Chunk, Source
 from softmargin.expansions.chunks.first_look import Census, FirstLook, Look, Sample
 
-__all__ = ["ChunkedLabels", "ChunkedRows"]
+__all__ = ["ChunkedLabels", "ChunkedRows", "check_fits_chunks"]
+
+
+def check_fits_chunks(estimator: Any) -> None:
+    """Refuse a classifier, or the one inside it, that asks for its rows in memory."""
+    inner = estimator
+    while hasattr(inner, "estimator"):
+        inner = inner.estimator
+    if not getattr(inner, "_fits_chunks", False):
+        raise ValueError(
+            f"{type(inner).__name__} fits rows in memory only: give it arrays, or use MarginClassifier, "
+            "CoherenceClassifier, RobustSVC, TruncatedLogisticRegression, BalancingSVC, RuleBoostClassifier or "
+            "CompositeLeastSquaresClassifier, which fit chunked rows."
+        )
 
 
 class Ahead(Protocol):
