@@ -20,6 +20,7 @@ __all__ = [
     "JOBS",
     "LEVEL",
     "NONE",
+    "POSITIVE",
     "TEXT",
     "Constraint",
     "check_each",
@@ -86,14 +87,14 @@ def one_of(*choices: Any) -> Constraint:
     return Constraint(words, lambda value: any(_equal(value, choice) for choice in choices))
 
 
-def several(words: str, *kinds: type) -> Constraint:
-    """A list, tuple or array, of objects of some classes."""
+def several(words: str, allows: Callable[[Any], bool] = lambda one: True, least: int = 1) -> Constraint:
+    """A list, tuple, range or array of at least so many values, all of which are allowed."""
 
-    def allows(value: Any) -> bool:
+    def all_allowed(value: Any) -> bool:
         listed = value.tolist() if hasattr(value, "tolist") else value
-        return isinstance(listed, (list, tuple)) and all(isinstance(one, kinds) for one in listed)
+        return isinstance(listed, (list, tuple, range)) and len(listed) >= least and all(map(allows, listed))
 
-    return Constraint(words, allows)
+    return Constraint(words, all_allowed)
 
 
 def instance(words: str, *kinds: type) -> Constraint:
@@ -150,4 +151,5 @@ CLASSIFIER = Constraint("a classifier (an object with fit and predict)", _classi
 TEXT = instance("a string", str)
 COUNT = integer(1)
 JOBS = NONE | Constraint("an integer other than 0", lambda value: integer(-(2**31)).allows(value) and value != 0)
+POSITIVE = number("a positive, finite number", lambda value: 0 < value < np.inf)
 LEVEL = number("strictly between 0 and 1", lambda value: 0 < value < 1)

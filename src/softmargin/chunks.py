@@ -45,9 +45,9 @@ _PATIENCE = (
 _COPIES = 4  # of a chunk that are in memory while it is worked on: decoded, as numbers, scaled, and a cached one
 _PATH = instance("a path", str, os.PathLike)
 _PARQUET = {
-    "path": _PATH | several("a list of paths", str, os.PathLike),
+    "path": _PATH | several("a list of paths", _PATH.allows, least=0),
     "target": NONE | TEXT,
-    "features": NONE | several("a list of column names", str),
+    "features": NONE | several("a list of column names", TEXT.allows),
     "weight": NONE | TEXT,
 }
 _SIZES = {

@@ -8,9 +8,12 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from softmargin._constraints import several
+
 __all__ = ["Grid"]
 
 _AUTO_LOSSES = ("logistic", "coherence", "squared_hinge", "huberized_hinge", "modified_huber")
+_VALUES = several("a list of at least one value")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Grid:
             losses = values.get(f"{self.prefix}loss")
             if isinstance(losses, str) and losses == "auto":
                 values[f"{self.prefix}loss"] = _AUTO_LOSSES
+            for name in names:
+                _VALUES.check(f"grid[{name!r}]", values[name])
             costs = grid.get(f"{self.prefix}C", "auto")
             found += [(dict(zip(names, combined, strict=True)), costs) for combined in product(*values.values())]
         return found

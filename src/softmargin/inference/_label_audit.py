@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from softmargin._constraints import LEVEL, Constraint, integer, mapping, one_of
+from softmargin._constraints import LEVEL, Constraint, integer, mapping, one_of, several
 from softmargin.inference._annotators import Consensus
 from softmargin.inference._leaks import find_leaks
 from softmargin.inference._noise_model import Estimate, NoiseModel
@@ -31,10 +31,7 @@ def _judges(value: Any) -> bool:
 JUDGES = (
     one_of("auto")
     | Constraint("a classifier with predict_proba or decision_function", _judges)
-    | Constraint(
-        "a list of them (not an empty list)",
-        lambda value: isinstance(value, (list, tuple)) and len(value) > 0 and all(map(_judges, value)),
-    )
+    | several("a list of them (not an empty list)", _judges)
 )
 _DECISIONS = mapping("a dict from rows to decisions") | Constraint(
     "a frame with columns row and decision", lambda value: {"row", "decision"} <= set(getattr(value, "columns", ()))

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut, StratifiedShuffleSplit, check_cv
 from sklearn.utils.metaestimators import _safe_split
 
+from softmargin._constraints import COUNT, POSITIVE, one_of, several
 from softmargin.expansions import Kernel
 from softmargin.losses import Loss
 from softmargin.tuning._gkl import LabelledRows, Perturbation, gkl_criterion, perturb
@@ -60,10 +61,14 @@ class Judging:
     df: str = "trace"
 
 
+_COSTS = one_of("auto") | COUNT | several("a list of positive, finite numbers", POSITIVE.allows)
+
+
 class _Judge:
     """What both judges share: the folds, the costs and the summary of honest rows."""
 
     def __init__(self, options: Judging, template: Any, classes: np.ndarray, chosen: Any) -> None:
+        _COSTS.check("grid['C']", chosen)
         self.options, self.template, self.classes, self.chosen = options, template, classes, chosen
         self.criterion, self.scoring = options.criterion, options.scoring
         self.solutions: list[Any] = []  # of all rows, one per cost, where the criterion came by them
@@ -88,14 +93,11 @@ class _Judge:
 
     def _costs(self, automatic: Any) -> np.ndarray:
         chosen = self.chosen
-        if isinstance(chosen, str) and chosen == "auto":
+        if isinstance(chosen, str):
             return automatic(None)
-        if isinstance(chosen, (int, np.integer)):
+        if np.ndim(chosen) == 0:
             return automatic(int(chosen))
-        costs = np.sort(np.asarray(chosen, dtype=float))
-        if costs.ndim != 1 or not len(costs) or not np.all((costs > 0) & np.isfinite(costs)):
-            raise ValueError(f"grid['C'] must be 'auto', an int or positive numbers; got {chosen!r}.")
-        return costs
+        return np.sort(np.asarray(chosen, dtype=float))
 
     def _folds(self, codes: np.ndarray, rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Folds of the rows that count; ``rows`` are their numbers, which folds of one's own refer to."""

@@ -21,12 +21,14 @@ from softmargin._constraints import (
     BOOLEAN,
     JOBS,
     NONE,
+    POSITIVE,
     Constraint,
     instance,
     integer,
     mapping,
     number,
     one_of,
+    several,
 )
 from softmargin.expansions import available_kernels
 from softmargin.losses import Loss
@@ -68,15 +70,21 @@ def _known_loss(value: Any) -> bool:
     return isinstance(value, (str, Loss))
 
 
-POSITIVE = number("a positive, finite number", lambda value: 0 < value < np.inf)
+def _is_split(value: Any) -> bool:
+    """A pair of lists of row numbers, or of masks."""
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == 2
+        and all(np.ndim(part) == 1 and np.asarray(part).dtype.kind in "biu" for part in value)
+    )
+
+
 NONNEGATIVE = number("a nonnegative, finite number", lambda value: 0 <= value < np.inf)
 SHARE = number("a number between 0 and 1", lambda value: 0 <= value <= 1)
-FOLDS = integer(2) | Constraint(
-    "a splitter or a list of splits",
-    lambda value: (
-        (hasattr(value, "split") and not isinstance(value, str))
-        or (isinstance(value, (list, tuple)) and len(value) > 0)
-    ),
+FOLDS = (
+    integer(2)
+    | Constraint("a splitter", lambda value: hasattr(value, "split") and not isinstance(value, str))
+    | several("a list of pairs (train, test) of row numbers", _is_split)
 )
 LOSS = Constraint(
     "a name of losses.available() or a loss object, such as 'logistic' or losses.HuberizedHinge(delta=1) (own "
