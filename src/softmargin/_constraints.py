@@ -5,6 +5,7 @@ A bool is no number here, and an array no scalar: ``C=True`` and ``C=[1.0]`` are
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -20,6 +21,7 @@ __all__ = [
     "JOBS",
     "LEVEL",
     "NONE",
+    "PATH",
     "POSITIVE",
     "TEXT",
     "Constraint",
@@ -149,6 +151,7 @@ NONE = Constraint("None", lambda value: value is None)
 BOOLEAN = Constraint("True or False", lambda value: isinstance(value, (bool, np.bool_)))
 CLASSIFIER = Constraint("a classifier (an object with fit and predict)", _classifies)
 TEXT = instance("a string", str)
+PATH = instance("a path", str, os.PathLike)
 COUNT = integer(1)
 JOBS = NONE | Constraint("an integer other than 0", lambda value: integer(-(2**31)).allows(value) and value != 0)
 POSITIVE = number("a positive, finite number", lambda value: 0 < value < np.inf)

@@ -13,7 +13,6 @@ per second.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from softmargin._constraints import COUNT, JOBS, NONE, TEXT, Constraint, check_each, instance, integer, several
+from softmargin._constraints import COUNT, JOBS, NONE, PATH, TEXT, Constraint, check_each, integer, several
 from softmargin.expansions import (
     Chunk,
     ChunkCache,
@@ -43,9 +42,8 @@ _PATIENCE = (
     3  # decodings of plain numbers before they are kept: writing costs two to four, a smooth ridge fit takes three
 )
 _COPIES = 4  # of a chunk that are in memory while it is worked on: decoded, as numbers, scaled, and a cached one
-_PATH = instance("a path", str, os.PathLike)
 _PARQUET = {
-    "path": _PATH | several("a list of paths", _PATH.allows, least=0),
+    "path": PATH | several("a list of paths", PATH.allows, least=0),
     "target": NONE | TEXT,
     "features": NONE | several("a list of column names", TEXT.allows),
     "weight": NONE | TEXT,
@@ -54,7 +52,7 @@ _SIZES = {
     "rows_per_chunk": NONE | COUNT,
     "memory_limit": NONE | COUNT,
     "cache_limit": NONE | integer(0),
-    "cache_directory": NONE | _PATH,
+    "cache_directory": NONE | PATH,
 }
 _MAKE = Constraint("a function that returns a new iterator over chunks", callable)
 _DASK = Constraint("a Dask array or data frame", is_dask)

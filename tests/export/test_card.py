@@ -2,7 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from tests.export import tables
 from tests.files import models
 
@@ -45,6 +47,28 @@ def test_a_table_says_how_its_columns_were_read():
     card = json.loads(export.to_json(model))
     assert sum(card["score"]["members"].values()) == pytest.approx(1)
     assert "sex: category" in model.describe()
+
+
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_dates_are_labels_in_words(unit):
+    dates = np.array(["2020-01-01", "2021-06-01"], dtype=f"M8[{unit}]")[(models.SIGN > 0).astype(int)]
+    model = sm.MarginClassifier().fit(models.X, dates)
+    assert [label[:10] for label in json.loads(export.to_json(model))["classes"]] == ["2020-01-01", "2021-06-01"]
+    assert "THEN '2021-06-01" in export.to_sql(model, "t")
+
+
+@pytest.mark.parametrize("model", [None, 3, sm.MarginClassifier])
+def test_what_is_no_fitted_object_is_refused(model):
+    with pytest.raises(export.NotExportable, match="scorecard"):
+        export.to_json(model)
+    with pytest.raises(ValueError, match="model must be a classifier"):
+        export.to_sql(model, "t")
+
+
+def test_a_model_before_its_fit_is_not_exported():
+    for write in (export.to_json, lambda model: export.to_sql(model, "t")):
+        with pytest.raises(NotFittedError):
+            write(sm.MarginClassifier())
 
 
 def test_what_is_no_classifier_has_no_card():

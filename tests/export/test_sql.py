@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.export import tables
@@ -19,6 +20,7 @@ from tests.files import models
 
 import softmargin as sm
 from softmargin import export
+from softmargin.expansions.rules.sql import DIALECTS
 
 with closing(sqlite3.connect(":memory:")) as _database:
     HAS_EXP = ("ENABLE_MATH_FUNCTIONS",) in _database.execute("PRAGMA compile_options").fetchall()
@@ -207,3 +209,39 @@ def test_postgres_answers_like_the_model(postgres, name):
     k = len(model.classes_)
     P = np.array([line[-1 - k : -1] for line in lines], dtype=float)
     np.testing.assert_allclose(P, model.predict_proba(frame), atol=1e-6)
+
+
+CASES = pd.DataFrame(FRAME.to_numpy(), columns=["a", "A", "b"])
+ONE_CASE = ("bigquery", "duckdb", "mysql", "spark", "sqlite", "sqlserver")
+
+
+@pytest.mark.parametrize("model", [sm.MarginClassifier(), sm.RuleBoostClassifier(n_rules=6)])
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_names_that_a_database_takes_for_one_are_refused(model, dialect):
+    fitted = clone(model).fit(CASES, CASES["a"] > CASES["A"])
+    questions = [lambda: export.to_sql(fitted, "t", dialect=dialect)]
+    if hasattr(fitted, "sql"):
+        questions.append(lambda: fitted.sql("t", dialect=dialect))
+    for ask in questions:
+        if dialect in ONE_CASE:
+            with pytest.raises(ValueError, match=r"'a' and 'A'|'A' and 'a'"):
+                ask()
+        else:
+            assert '"A"' in ask()
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_these_databases_take_names_of_another_case_for_one(dialect):
+    with closing(connect(dialect)) as database:
+        database.execute('CREATE TABLE t ("a" INTEGER)')
+        database.execute("INSERT INTO t VALUES (3)")
+        assert database.execute('SELECT "A" FROM t').fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize(
+    "change", [{"table": None}, {"key": 3}, {"key": [3]}, {"dialect": []}, {"dialect": None}, {"model": None}]
+)
+def test_arguments_of_a_query_are_named(change):
+    model = sm.MarginClassifier().fit(FRAME, _labels(2))
+    with pytest.raises(ValueError, match=f"{next(iter(change))} must be"):
+        export.to_sql(**({"model": model, "table": "t"} | change))

@@ -180,3 +180,14 @@ def test_files_of_every_release_still_answer(file):
             np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-9)
         else:
             np.testing.assert_array_equal(after, before)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"max_bytes": "x"}, {"max_bytes": -1}, {"max_bytes": np.nan}, {"trusted": "x"}, {"trusted": 3}, {"path": 3}],
+)
+def test_a_wrong_argument_is_no_damage_of_the_file(tmp_path, change):
+    sm.save(sm.MarginClassifier().fit(models.X, models.SIGN), tmp_path / "model")
+    with pytest.raises(ValueError, match=f"{next(iter(change))} must be") as error:
+        sm.load(**({"path": tmp_path / "model"} | change))
+    assert not isinstance(error.value, sm.InvalidModelFile)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from softmargin._constraints import NONE, TEXT, integer
 from softmargin.estimators._base.card import score_card
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._surrogates import surrogates
@@ -182,7 +183,10 @@ class RuleReader:
         ``"sqlserver"``.
         """
         self._rules_only("sql")
+        TEXT.check("table", table)
+        (NONE | integer(0)).check("digits", digits)
         words, names = dialect_of(dialect), self._names()
+        words.check_distinct(names[one.feature] for rule in self.rule_list_ for one in rule.literals)
         show = repr if digits is None else lambda value: f"{value:.{digits}f}"
         scores = []
         for label, base, coef in zip(self._channels(), self._baseline(), self.coef_, strict=True):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
+from softmargin._constraints import check_fitted
 from softmargin.expansions import RuleScore, TreeScore
 from softmargin.export._models import Answer, answer, is_a, translates
 from softmargin.export._rows import Rows
@@ -19,7 +19,7 @@ __all__ = ["describe_inputs", "translated"]
 
 def translated(model: Any) -> Answer:
     """The formulas of a fitted classifier or pipeline over the columns it was fitted with."""
-    check_is_fitted(model)
+    check_fitted("model", model)
     names = _names(model)
     return answer(model, Rows.read(names, describe_inputs(model, names)))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from softmargin._constraints import NONE, PATH
 from softmargin.export._formula import NotExportable
 from softmargin.files import write_atomically
 
@@ -37,6 +38,7 @@ def to_json(model: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> card["classes"], list(card["score"]["terms"][0])
     (['a', 'b'], ['x0'])
     """
+    (NONE | PATH).check("path", path)
     text = json.dumps({"softmargin": version("softmargin"), **_card(model)}, indent=1, allow_nan=False) + "\n"
     if path is not None:
         write_atomically(Path(path), text.encode())
@@ -47,7 +49,8 @@ def _card(model: Any) -> dict[str, Any]:
     if isinstance(model, Pipeline):
         steps = [f"{name}: {type(step).__name__}" for name, step in model.steps[:-1]]
         return {"steps": steps, **_card(model.steps[-1][1])}
-    if not hasattr(model, "_card"):
-        raise NotExportable(f"{type(model).__name__} has no scorecard; to_json reads softmargin's classifiers.")
+    if isinstance(model, type) or not hasattr(model, "_card"):
+        shown = repr(model) if isinstance(model, type) else type(model).__name__
+        raise NotExportable(f"{shown} has no scorecard; to_json reads softmargin's classifiers, fitted.")
     found: dict[str, Any] = model._card()
     return found

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import NONE, PATH, check_each, one_of
 from softmargin.export._formula import Formula, Matrix, NotExportable, leaves
 from softmargin.export._inputs import translated
 from softmargin.export._models import Answer
@@ -19,6 +20,7 @@ from softmargin.files import write_atomically
 __all__ = ["to_onnx"]
 
 _OPSET, _IR = 19, 9
+_ARGUMENTS = {"path": NONE | PATH, "dtype": one_of("float64", "float32")}
 _OUTPUTS = ("label", "probabilities", "scores")
 
 
@@ -55,8 +57,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     >>> bool(np.allclose(P, model.predict_proba(X[:1])))  # doctest: +SKIP
     True
     """
-    if dtype not in ("float64", "float32"):
-        raise ValueError(f"dtype must be 'float64' or 'float32'; got {dtype!r}.")
+    check_each(_ARGUMENTS, path=path, dtype=dtype)
     try:
         import onnx  # noqa: F401
     except ImportError:

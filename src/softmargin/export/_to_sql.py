@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from softmargin._constraints import NONE, TEXT, check_each, several
 from softmargin.expansions import Dialect, dialect_of
+from softmargin.export._formula import NotExportable
 from softmargin.export._inputs import translated
 from softmargin.export._models import Answer
 from softmargin.export._sql import QueryWriter
 
 __all__ = ["to_sql"]
+
+_ARGUMENTS = {
+    "table": TEXT,
+    "key": NONE | TEXT | several("a list of column names", TEXT.allows, least=0),
+}
 
 
 def to_sql(model: Any, table: str, *, dialect: str = "ansi", key: str | Sequence[str] | None = None) -> str:
@@ -47,11 +54,13 @@ def to_sql(model: Any, table: str, *, dialect: str = "ansi", key: str | Sequence
     t0 AS (SELECT "id" AS k0, CAST("x0" AS DOUBLE PRECISION) AS x0 FROM "cases"),
     ...
     """
+    check_each(_ARGUMENTS, table=table, key=key)
+    words = dialect_of(dialect)
     answer = translated(model)
     outputs = [one for one in (answer.label, answer.probabilities, answer.scores) if one is not None]
     writer = QueryWriter(dialect, outputs)
     keys = [key] if isinstance(key, str) else list(key or ())
-    return _Query(writer, dialect_of(dialect)).text(answer, table, keys)
+    return _Query(writer, words).text(answer, table, keys)
 
 
 class _Query:
@@ -64,7 +73,9 @@ class _Query:
         scores = self.writer.names(answer.scores)
         code = self.writer.names(answer.label)[0]
         P = [] if answer.probabilities is None else self.writer.write(answer.probabilities)
-        labels = [str(label) for label in answer.classes.tolist()]
+        dated = answer.classes.dtype.kind in "mM"
+        classes = (answer.classes.astype(str) if dated else answer.classes).tolist()
+        labels = [str(label) for label in classes]
         names = ["score"] if len(scores) == 1 else [f"score_{label}" for label in labels]
         names += [f"probability_{label}" for label in labels] if P else []
         clash = [name for name in keys if name in (*names, "label")]
@@ -74,7 +85,7 @@ class _Query:
         guarded = [f"CASE WHEN {known} THEN {one} END" for one in P]
         cases = [
             f"WHEN {code} = {self.dialect.value(float(place))} THEN {self.dialect.value(label)}"
-            for place, label in enumerate(answer.classes.tolist())
+            for place, label in enumerate(classes)
         ]
         label = f"CASE WHEN NOT ({known}) THEN NULL {' '.join(cases)} END"
         columns = [f"k{place} AS {self.dialect.name(name)}" for place, name in enumerate(keys)]
@@ -85,6 +96,10 @@ class _Query:
         return "WITH\n" + ",\n".join(stages) + "\nSELECT\n  " + ",\n  ".join(columns) + f"\nFROM {last}"
 
     def _stages(self, table: str, keys: list[str]) -> list[str]:
+        try:
+            self.dialect.check_distinct(self.writer.inputs)
+        except ValueError as error:
+            raise NotExportable(str(error)) from None
         first = [f"{self.dialect.name(name)} AS k{place}" for place, name in enumerate(keys)]
         first += [f"{self._read(name, kind)} AS {alias}" for name, (alias, kind) in self.writer.inputs.items()]
         begin = self.dialect.stage

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from softmargin._constraints import PATH, Constraint, check_each, number
 from softmargin.files._container import InvalidModelFile, read_members, write_members
 from softmargin.files._decode import Decoder
 from softmargin.files._encode import Encoder
@@ -18,6 +19,13 @@ __all__ = ["load", "save"]
 
 _GRAPH = "graph.json"
 _MAX_BYTES = 1 << 32
+_ARGUMENTS = {
+    "path": PATH,
+    "trusted": Constraint(
+        "a list of functions' names", lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    ),
+    "max_bytes": number("a positive number", lambda value: value > 0),
+}
 _DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, OverflowError, MemoryError)
 
 
@@ -48,6 +56,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
     True
     """
+    PATH.check("path", path)
     encoder = Encoder()
     graph = encoder.encode(model, type(model).__name__)
     if not isinstance(graph, dict) or "object" not in graph:
@@ -76,6 +85,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes
         The file is no model, is damaged, was written by a later version in a form this one cannot read, is larger
         than ``max_bytes``, or needs code that was not trusted.
     """
+    check_each(_ARGUMENTS, path=path, trusted=trusted, max_bytes=max_bytes)
     path = Path(path)
     members = read_members(path, max_bytes)
     try:

@@ -33,7 +33,7 @@ class Readable(Documented):
         names = [str(name) for name in self._column_names()]
         card: dict[str, Any] = {
             "model": type(self).__name__,
-            "classes": [plain(label) for label in self.classes_],  # type: ignore[attr-defined]
+            "classes": [_written(label) for label in self.classes_],  # type: ignore[attr-defined]
             "columns": names,
             "score": self._score_card(names),
             "probabilities": self._probability_words(),
@@ -78,6 +78,12 @@ def inner_card(model: Any) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """A NumPy number as Python's own."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _written(label: Any) -> Any:
+    """A label as JSON can hold it: numbers and truth values as they are, all else as text."""
+    value = label if isinstance(label, (np.datetime64, np.timedelta64)) else plain(label)
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def _terms(weights: np.ndarray, names: list[str]) -> dict[str, float]:

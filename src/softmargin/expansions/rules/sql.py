@@ -7,8 +7,11 @@ words for true and false. Each such habit is one field of a ``Dialect``, and a n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from softmargin._constraints import one_of
 
 __all__ = ["DIALECTS", "Dialect", "dialect_of"]
 
@@ -19,7 +22,7 @@ class Dialect:
 
     ``double`` and ``text`` are its words for 64-bit floating numbers and strings; ``stage`` stands before the body of a
     named stage: where a planner would copy a stage into the next one, and with it every expression that is used twice,
-    it has a word against that.
+    it has a word against that. With ``one_case``, names that differ in their case only are one name, quoted or not.
     """
 
     names: tuple[str, str] = ('"', '"')
@@ -31,6 +34,7 @@ class Dialect:
     double: str = "DOUBLE PRECISION"
     text: str = "VARCHAR"
     stage: str = "AS"
+    one_case: bool = False
 
     def name(self, name: str) -> str:
         """A table or column name."""
@@ -39,6 +43,16 @@ class Dialect:
         if self.escaped_names:
             return first + name.replace("\\", "\\\\").replace(last, "\\" + last) + last
         return first + name.replace(last, 2 * last) + last
+
+    def check_distinct(self, names: Iterable[str]) -> None:
+        """Refuse names that the database takes for one."""
+        seen: dict[str, str] = {}
+        for name in names if self.one_case else ():
+            if seen.setdefault(name.casefold(), name) != name:
+                raise ValueError(
+                    f"The columns {seen[name.casefold()]!r} and {name!r} are one in this dialect, which does not tell "
+                    "names apart by their case; rename one and fit again."
+                )
 
     def string(self, text: str) -> str:
         """A string value."""
@@ -60,23 +74,32 @@ class Dialect:
 DIALECTS = {
     "ansi": Dialect(),
     "bigquery": Dialect(
-        ("`", "`"), escaped_names=True, backslash_escapes=True, doubled_quotes=False, double="FLOAT64", text="STRING"
+        ("`", "`"),
+        escaped_names=True,
+        backslash_escapes=True,
+        doubled_quotes=False,
+        double="FLOAT64",
+        text="STRING",
+        one_case=True,
     ),
-    "duckdb": Dialect(double="DOUBLE"),
-    "mysql": Dialect(("`", "`"), backslash_escapes=True, double="DOUBLE", text="CHAR"),
+    "duckdb": Dialect(double="DOUBLE", one_case=True),
+    "mysql": Dialect(("`", "`"), backslash_escapes=True, double="DOUBLE", text="CHAR", one_case=True),
     "postgres": Dialect(stage="AS MATERIALIZED"),
     "postgresql": Dialect(stage="AS MATERIALIZED"),
     "snowflake": Dialect(backslash_escapes=True),
-    "spark": Dialect(("`", "`"), backslash_escapes=True, doubled_quotes=False, double="DOUBLE", text="STRING"),
-    "sqlite": Dialect(double="REAL", text="TEXT", stage="AS MATERIALIZED"),
-    "sqlserver": Dialect(("[", "]"), string_prefix="N", booleans=("0", "1"), double="FLOAT", text="NVARCHAR(4000)"),
+    "spark": Dialect(
+        ("`", "`"), backslash_escapes=True, doubled_quotes=False, double="DOUBLE", text="STRING", one_case=True
+    ),
+    "sqlite": Dialect(double="REAL", text="TEXT", stage="AS MATERIALIZED", one_case=True),
+    "sqlserver": Dialect(
+        ("[", "]"), string_prefix="N", booleans=("0", "1"), double="FLOAT", text="NVARCHAR(4000)", one_case=True
+    ),
 }
 
 
 def dialect_of(name: str) -> Dialect:
     """The dialect called ``name``."""
-    if name not in DIALECTS:
-        raise ValueError(f"dialect must be one of {', '.join(map(repr, DIALECTS))}; got {name!r}.")
+    one_of(*DIALECTS).check("dialect", name)
     return DIALECTS[name]
 
 
