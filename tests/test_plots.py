@@ -10,11 +10,13 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from softmargin import (
     MarginClassifier,
+    RuleBoostClassifier,
     TunedClassifier,
     losses,
 )
@@ -23,9 +25,12 @@ from softmargin.inference import Inference
 from softmargin.paths import balance_path, cost_path, margin_path, weight_path
 from softmargin.plots import (
     BoundaryDisplay,
+    ClassBiplotDisplay,
+    HeatMapDisplay,
     IntervalDisplay,
     PathDisplay,
     ReliabilityDisplay,
+    RuleDisplay,
     TuningDisplay,
     loss_gallery,
 )
@@ -242,3 +247,49 @@ def test_a_biplot_draws_rows_by_their_components_and_the_features_that_count():
         HeatMapDisplay.from_estimator(model, X, y, most=0)
     with pytest.raises(ValueError, match="y must hold"):
         ClassBiplotDisplay.from_estimator(model, X, y[:3])
+
+
+X60 = np.random.default_rng(0).normal(size=(60, 2))
+Y60 = (X60[:, 0] > 0).astype(int)
+OF_A_CLASSIFIER = {
+    "boundary": lambda model, y: BoundaryDisplay.from_estimator(model, X60, y, resolution=9),
+    "reliability": lambda model, y: ReliabilityDisplay.from_estimator(model, X60, y),
+    "biplot": lambda model, y: ClassBiplotDisplay.from_estimator(model, X60, y),
+    "heat map": lambda model, y: HeatMapDisplay.from_estimator(model, X60, y),
+    "rules": lambda model, y: RuleDisplay.from_estimator(model),
+    "tuning": lambda model, y: TuningDisplay.from_estimator(model),
+}
+
+
+@pytest.mark.parametrize("draw", OF_A_CLASSIFIER.values(), ids=OF_A_CLASSIFIER)
+def test_pictures_are_of_fitted_classifiers(draw):
+    for wrong in (None, 3, MarginClassifier):
+        with pytest.raises(ValueError, match="estimator must be a classifier"):
+            draw(wrong, Y60)
+    for early in (MarginClassifier(), RuleBoostClassifier(), TunedClassifier(MarginClassifier())):
+        with pytest.raises(NotFittedError):
+            draw(early, Y60)
+
+
+@pytest.mark.parametrize("name", ["reliability", "biplot", "heat map"])
+@pytest.mark.parametrize("y", [None, Y60[:5], Y60 + 7, Y60.astype(str)])
+def test_rows_are_drawn_with_labels_that_the_model_knows(name, y):
+    with pytest.raises(ValueError, match="y must hold"):
+        OF_A_CLASSIFIER[name](MarginClassifier().fit(X60, Y60), y)
+
+
+@pytest.mark.parametrize(
+    ("draw", "word"),
+    [
+        (RuleDisplay.from_estimator, "estimator must be a RuleBoost"),
+        (TuningDisplay.from_estimator, "estimator must be a Tuned"),
+        (IntervalDisplay.from_inference, "inference must be"),
+        (PathDisplay.from_path, "path must be"),
+    ],
+)
+def test_pictures_of_something_else_are_refused(draw, word):
+    with pytest.raises(ValueError, match=word):
+        draw(MarginClassifier().fit(X60, Y60))
+    if "estimator" not in word:
+        with pytest.raises(ValueError, match=word):
+            draw(None)

@@ -28,6 +28,7 @@ __all__ = [
     "check_each",
     "check_fitted",
     "check_labels",
+    "having",
     "instance",
     "integer",
     "is_number",
@@ -102,6 +103,11 @@ def several(words: str, allows: Callable[[Any], bool] = lambda one: True, least:
 def instance(words: str, *kinds: type) -> Constraint:
     """An object of some classes (not a class itself)."""
     return Constraint(words, lambda value: isinstance(value, kinds))
+
+
+def having(words: str, *names: str) -> Constraint:
+    """An object with some attributes."""
+    return Constraint(words, lambda value: all(hasattr(value, name) for name in names))
 
 
 def mapping(words: str) -> Constraint:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import check_fitted, integer, one_of
 from softmargin.plots._style import INK, class_colour, diverging, new_axes
 
 __all__ = ["BoundaryDisplay"]
@@ -99,8 +100,9 @@ class BoundaryDisplay:
         if X.ndim != 2 or X.shape[1] != 2:
             raise ValueError(f"X must have two features to be drawn; got shape {X.shape}.")
         kinds = {"probability": "predict_proba", "score": "decision_function"}
-        if response not in ("auto", *kinds):
-            raise ValueError(f"response must be 'auto', 'probability' or 'score'; got {response!r}.")
+        one_of("auto", *kinds).check("response", response)
+        integer(2).check("resolution", resolution)
+        check_fitted("estimator", estimator)
         kind = response if response != "auto" else "probability" if hasattr(estimator, "predict_proba") else "score"
         low, high = X.min(axis=0), X.max(axis=0)
         room = margin * np.where(high > low, high - low, 1.0)

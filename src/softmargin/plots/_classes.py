@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import COUNT, check_fitted, check_labels
 from softmargin.plots._style import INK, SOFT, class_colour, diverging, new_axes
 
 __all__ = ["ClassBiplotDisplay", "HeatMapDisplay"]
@@ -22,10 +23,10 @@ _ROOM = 0.85  # of the plot that the longest arrow takes
 
 
 def _table(X: Any) -> tuple[Array, list[str]]:
-    names = [str(name) for name in getattr(X, "columns", [f"x{j}" for j in range(np.shape(X)[1])])]
     values = np.asarray(X, dtype=float)
     if values.ndim != 2 or len(values) < 2 or not np.all(np.isfinite(values)):
         raise ValueError(f"X must be a finite table of at least two rows; got shape {values.shape}.")
+    names = [str(name) for name in getattr(X, "columns", [f"x{j}" for j in range(values.shape[1])])]
     spread = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0), names
 
@@ -76,12 +77,10 @@ class ClassBiplotDisplay:
         cls, estimator: Any, X: Any, y: Any, *, most: int = 8, trust: Any = None, ax: Any = None
     ) -> ClassBiplotDisplay:
         """Draw the rows and the ``most`` weighty features of a fitted classifier; ``trust`` rings rows below 1/2."""
+        COUNT.check("most", most)
+        check_fitted("estimator", estimator)
         values, names = _table(X)
-        y = np.asarray(y)
-        if most < 1:
-            raise ValueError(f"most must be at least 1; got {most!r}.")
-        if y.shape != (len(values),):
-            raise ValueError(f"y must hold the class of each of the {len(values)} rows; got shape {y.shape}.")
+        y = check_labels(y, estimator.classes_, len(values))
         U, size, V = np.linalg.svd(values, full_matrices=False)
         two = min(2, len(size))
         points, loadings = np.zeros((len(values), 2)), np.zeros((values.shape[1], 2))
@@ -146,10 +145,10 @@ class HeatMapDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, most: int = 40, ax: Any = None) -> HeatMapDisplay:
         """Draw the ``most`` weighty features, rows by class and, within it, by the probability of their class."""
+        COUNT.check("most", most)
+        check_fitted("estimator", estimator)
         values, names = _table(X)
-        y = np.asarray(y)
-        if most < 1:
-            raise ValueError(f"most must be at least 1; got {most!r}.")
+        y = check_labels(y, estimator.classes_, len(values))
         chosen = np.argsort(-_weights(estimator, values, y), kind="stable")[:most]
         codes = np.searchsorted(estimator.classes_, y)
         sure = np.zeros(len(y))

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from softmargin._constraints import having
 from softmargin.plots._style import INK, SOFT, class_colour, new_axes
 
 __all__ = ["IntervalDisplay"]
+
+_INFERENCE = having("a softmargin.inference.Inference", "estimator", "theta_", "coef_interval")
 
 
 class IntervalDisplay:
@@ -40,6 +43,7 @@ class IntervalDisplay:
     @classmethod
     def from_inference(cls, inference: Any, *, level: float = 0.95, **options: Any) -> IntervalDisplay:
         """Draw the coefficient intervals of a ``softmargin.inference.Inference``; ``options`` go to ``plot``."""
+        _INFERENCE.check("inference", inference)
         names = getattr(inference.estimator, "feature_names_in_", None)
         return cls(inference.theta_[1:], inference.coef_interval(level), names).plot(**options)
 

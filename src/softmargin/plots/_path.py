@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import COUNT, having
 from softmargin.plots._style import SOFT, class_colour, direct_labels, new_axes
 
 __all__ = ["PathDisplay"]
 
+_PATH = having("a path of softmargin.paths", "coefs", "Cs") | having("one of its exact paths", "breakpoints", "at")
 _PARAMETERS = {"C": "cost C", "pi": "class weight pi", "v": "balance v"}
 
 
@@ -94,6 +96,8 @@ class PathDisplay:
         >>> PathDisplay.from_path(cost_path(X, y, C_max=10), feature_names=["angle", "height"]).ax_.get_xscale()
         'log'
         """
+        _PATH.check("path", path)
+        COUNT.check("n_points", n_points)
         if hasattr(path, "coefs"):
             display = cls(path.Cs, path.coefs, feature_names, _PARAMETERS["C"])
             return display.plot(ax, **({"log": True} | options))

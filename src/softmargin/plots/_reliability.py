@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
+from softmargin._constraints import check_fitted, check_labels, having
 from softmargin.plots._style import INK, SOFT, class_colour, clean, new_axes
 from softmargin.probability import CalibrationError, calibration_error
 
 __all__ = ["ReliabilityDisplay"]
+
+_PROBABILITIES = having("a classifier with predict_proba (ScoreCalibrator gives it one)", "predict_proba")
 
 
 class ReliabilityDisplay:
@@ -50,12 +53,15 @@ class ReliabilityDisplay:
         cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, n_bins: int = 10, **options: Any
     ) -> ReliabilityDisplay:
         """Draw a fitted classifier of two classes judged on the rows of ``X``; ``options`` go to ``plot``."""
+        check_fitted("estimator", estimator)
+        _PROBABILITIES.check("estimator", estimator)
         classes = estimator.classes_
         if len(classes) != 2:
             raise ValueError(f"a reliability diagram is for two classes; the estimator has {len(classes)}.")
         p = estimator.predict_proba(X)[:, 1]
         name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(np.asarray(y) == classes[1], p, name=name, n_bins=n_bins, **options)
+        y = check_labels(y, classes, len(p))
+        return cls.from_predictions(y == classes[1], p, name=name, n_bins=n_bins, **options)
 
     @classmethod
     def from_predictions(

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from softmargin._constraints import COUNT, NONE, check_fitted, having, one_of
 from softmargin.plots._style import INK, class_colour, new_axes
 
 __all__ = ["RuleDisplay"]
+
+_RULES = having("a RuleBoostClassifier that has learned rules", "rule_list_", "coef_")
 
 
 class RuleDisplay:
@@ -41,10 +44,12 @@ class RuleDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, label: Any = None, most: int = 20, **options: Any) -> RuleDisplay:
         """Draw the ``most`` weighty rules of a fitted rule model; ``label`` picks a class when there are several."""
-        if most < 1:
-            raise ValueError(f"most must be at least 1; got {most!r}.")
+        COUNT.check("most", most)
+        check_fitted("estimator", estimator)
+        _RULES.check("estimator", estimator)
         names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
         labels = list(estimator.classes_)
+        (NONE | one_of(*estimator.classes_.tolist())).check("label", label)
         channel = 0 if len(labels) == 2 else labels.index(labels[0] if label is None else label)
         points = 2 * estimator.coef_[channel]
         chosen = np.argsort(-np.abs(points), kind="stable")[:most]

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from softmargin._constraints import check_fitted, having
 from softmargin.plots._style import INK, class_colour, new_axes
 
 __all__ = ["TuningDisplay"]
+
+_TUNED = having("a TunedClassifier", "results_", "criterion_", "best_params_")
 
 
 class TuningDisplay:
@@ -48,6 +51,8 @@ class TuningDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, **options: Any) -> TuningDisplay:
         """Draw a fitted ``TunedClassifier``; ``options`` go to ``plot``."""
+        check_fitted("estimator", estimator)
+        _TUNED.check("estimator", estimator)
         table = estimator.results_
         others = [name for name in table.columns if name not in ("C", estimator.criterion_, "std_error")]
         label = table[others].astype(object).apply(lambda row: ", ".join(f"{n}={row[n]}" for n in others), axis=1)
