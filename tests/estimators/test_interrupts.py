@@ -24,7 +24,7 @@ from softmargin import (
 )
 from softmargin.paths import cost_path, margin_path, weight_path
 
-AFTER = 0.4  # seconds of processor time until the interrupt comes
+AFTER = (0.4, 0.2, 0.1, 0.05, 0.02)  # seconds of processor time until the interrupt comes, the first that a fit takes
 LATEST = 5.0  # and until it must be served; 1 on a machine of today, the rest is room for others
 
 
@@ -64,6 +64,17 @@ FITS = {
 
 @pytest.mark.parametrize("name", FITS)
 def test_an_interrupt_is_served_soon(name):
+    for after in AFTER:
+        late = _lateness(FITS[name], after)
+        if late is not None:
+            break
+    else:
+        pytest.fail("every fit ended before its interrupt came")
+    assert late < LATEST
+
+
+def _lateness(fit, after):
+    """How late an interrupt was served that came after some processor time; None where the fit had ended before."""
     came = []
 
     def interrupt(number, frame):
@@ -72,11 +83,12 @@ def test_an_interrupt_is_served_soon(name):
 
     before = signal.signal(signal.SIGVTALRM, interrupt)
     start = time.process_time()
-    signal.setitimer(signal.ITIMER_VIRTUAL, AFTER)
+    signal.setitimer(signal.ITIMER_VIRTUAL, after)
     try:
-        with pytest.raises(KeyboardInterrupt):
-            FITS[name]()
+        fit()
+    except KeyboardInterrupt:
+        return came[0] - start - after
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
-    assert came[0] - start - AFTER < LATEST
+    return None
