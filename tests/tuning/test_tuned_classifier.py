@@ -23,10 +23,7 @@ from softmargin import (
     losses,
 )
 from softmargin.estimators._tuning_choice import Candidates
-from softmargin.expansions import DenseFeatures
-from softmargin.penalties import ElasticNet
-from softmargin.problem import Problem
-from softmargin.tuning import auto_costs, robust_grid, soft_errors
+from softmargin.tuning import robust_grid, soft_errors
 from softmargin.tuning._judges import PathJudge
 
 
@@ -348,28 +345,6 @@ def test_redrawn_landmarks_are_fitted_from_the_start(seed):
     model = MarginClassifier(kernel="rbf", n_components=12, random_state=None)
     tuned = TunedClassifier(model, grid={"gamma": [0.1, 1.0], "C": [0.1, 1.0]}).fit(X, y)
     assert tuned.score(X, y) > 0.6
-
-
-@pytest.mark.parametrize("unit", [1e-200, 1e200])
-@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
-def test_automatic_costs_follow_the_unit_of_the_weights(data, unit, l1_ratio):
-    X, y = data[0][:, :3], np.where(data[1] == "yes", 1.0, -1.0)
-    costs = [
-        auto_costs(Problem(losses.Logistic(), DenseFeatures(X), y, w * np.ones(120), ElasticNet(l1_ratio)), 5)
-        for w in (1.0, unit)
-    ]
-    np.testing.assert_allclose(costs[0], costs[1] * unit, rtol=1e-9)
-
-
-@pytest.mark.parametrize("unit", [1e-300, 1e-100, 1.0, 1e100, 1e300])
-@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
-@pytest.mark.parametrize("size", [0.0, 1e-160, 1e-20])
-def test_automatic_costs_of_rows_without_a_pull_are_numbers(data, unit, l1_ratio, size):
-    X, y = size * data[0][:, :3], np.where(data[1] == "yes", 1.0, -1.0)
-    problem = Problem(losses.Logistic(), DenseFeatures(X), y, unit * np.ones(120), ElasticNet(l1_ratio))
-    costs = auto_costs(problem, 5)
-    assert np.isfinite(costs).all()
-    assert (np.diff(costs) > 0).all()
 
 
 def test_infinite_losses_leave_a_candidate_unchosen_and_say_nothing():

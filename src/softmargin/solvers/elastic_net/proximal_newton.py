@@ -35,6 +35,7 @@ from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.certificate import Certificate, PrimalDual, certify, violations
 from softmargin.solvers.elastic_net.quadratic_model import Columns
 from softmargin.solvers.elastic_net.separation import is_unbounded
+from softmargin.solvers.elastic_net.working_set import WorkingSet
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.linalg import Step, backtrack
 from softmargin.solvers.ridge.line_search import center
@@ -49,8 +50,6 @@ _FULL_STEPS = 10
 _ROUGH = 1e-2  # relative gap at which a relaxation has served its purpose
 _NEARLY = 10  # times the tolerance: gaps worth a sharper look
 _ENOUGH = 0.1  # a working set is left when its violations are this fraction of what sent us there
-_FIRST_SET = 64
-_GROWTH, _GROWTH_SPARSE = 2, 4  # new columns per column of the support; sparse ones cost no Gram matrix
 _ROUNDING = 1e-14
 _FARTHEST = 1e75  # margins beyond are as good as that, whose square is still a number
 _PATIENCE = 3  # steps without progress beyond rounding before we give up
@@ -264,9 +263,9 @@ def _shares(problem: Problem) -> list[float]:
 
 
 def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-    at, columns, n_iter = Iterate.at(problem, start), None, 0
+    at, n_iter = Iterate.at(problem, start), 0
     patience, least, status = _PATIENCE, np.inf, "ok"
-    halved, twins = _Halving(), _twins(problem)
+    halved, working_set = _Halving(), WorkingSet(problem)
     ridge, positive = problem.penalty.ridge, problem.penalty.positive
     while True:
         v = problem.expansion.transpose(at.g)
@@ -287,7 +286,7 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
         if gap <= tol or n_iter >= max_iter or patience == 0 or status != "ok" or halved.since(gap, n_iter) > _STALLED:
             break
         violation = violations(G, at.coef, at.cost, positive)
-        columns = _working_set(at, violation, columns, twins)
+        columns = working_set.columns(at.coef, violation)
         goal = _ENOUGH * float(violation.max(initial=0.0))
         here = violation[columns.index]
         if not here.max(initial=0.0) > goal:  # nothing to move: the gap that is left is rounding
@@ -354,53 +353,6 @@ class _Halving:
         if value < 0.5 * self.least:
             self.least, self.at = value, step
         return step - self.at
-
-
-def _twins(problem: Problem) -> NDArray[np.intp] | None:
-    """For each of many kernel columns the number of its kind: repeated rows make the same column again.
-
-    Equal columns have equal products with a random vector, and others do not.
-    """
-    n, p = problem.expansion.shape
-    if not problem.expansion.is_kernel or p <= _FIRST_SET:
-        return None
-    image = problem.expansion.transpose(np.random.default_rng(0).standard_normal(n))
-    order = np.argsort(image, kind="stable")
-    apart = np.diff(image[order]) > _ROUNDING * float(np.abs(image).max(initial=0.0))
-    kinds = np.empty(p, dtype=np.intp)
-    kinds[order] = np.concatenate([[0], np.cumsum(apart)])
-    return kinds if kinds[order[-1]] + 1 < p else None
-
-
-def _working_set(at: Iterate, violation: Array, columns: Columns | None, twins: NDArray[np.intp] | None) -> Columns:
-    """The support and the worst violators, a few times as many as the support; the old set if it will do.
-
-    Of equal columns one will do: hundreds of them make a support that no step can tell from another.
-    """
-    problem, support = at.problem, at.coef != 0
-    growth = _GROWTH_SPARSE if problem.expansion.is_sparse else _GROWTH
-    room = max(_FIRST_SET, growth * int(support.sum()))
-    outside = np.flatnonzero((violation > 0) & ~support)
-    if twins is not None:
-        outside = _one_of_each(outside[np.argsort(-violation[outside], kind="stable")], support, at.cost, twins)
-    if len(outside) > room:
-        outside = outside[np.argpartition(-violation[outside], room)[:room]]
-    wanted = support.copy()
-    wanted[outside] = True
-    index = np.flatnonzero(wanted)
-    if columns is not None and wanted[columns.index].sum() == len(index):
-        return columns
-    return Columns(problem.expansion, index, problem.penalty.ridge, problem.fit_intercept)
-
-
-def _one_of_each(
-    outside: NDArray[np.intp], support: NDArray[np.bool_], cost: Array, twins: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """The first of each kind, and none whose like is in the support at no greater cost."""
-    cheapest = np.full(len(twins), np.inf)
-    np.minimum.at(cheapest, twins[support], cost[support])
-    outside = outside[cost[outside] < cheapest[twins[outside]]]
-    return outside[np.unique(twins[outside], return_index=True)[1]]
 
 
 PROXIMAL_NEWTON = Engine(

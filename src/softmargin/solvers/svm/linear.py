@@ -22,7 +22,7 @@ that scores made from it are rounding noise, the interior point's own weights ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ from softmargin.solvers.svm.smoothed_start import (
     smoothed_start,
 )
 
-__all__ = ["GRAM_ROWS", "is_stiff", "settle", "solve_linear_hinge"]
+__all__ = ["GRAM_ROWS", "Start", "is_stiff", "settle", "solve_linear_hinge"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -72,17 +72,23 @@ CRAWL = 3e4  # that times the rows: where pair steps on a Gram matrix become slo
 COLD_ROWS, BALANCED = 600, 0.2
 
 
+class Start(NamedTuple):
+    """Multipliers to begin with; ``near`` ones solve the same problem, less accurately."""
+
+    u: Array
+    near: bool = False
+
+
 def solve_linear_hinge(
     features: Expansion,
     box: BoxQP,
     *,
-    start: Array | None = None,
+    start: Start | None = None,
     tol: float = 1e-3,
     max_iter: int = 10_000,
-    near: bool = False,
     gram: Callable[[], GramRows] | None = None,
 ) -> tuple[BoxSolution, Array]:
-    """The solution of the box QP and its weights ``X'u``; a ``near`` start solves the same problem less accurately.
+    """The solution of the box QP and its weights ``X'u``.
 
     ``gram`` returns the rows of ``XX'`` where they are kept from one problem to the next.
     """
@@ -91,19 +97,20 @@ def solve_linear_hinge(
         return _solve_stiff(features, box, tol, max_iter)
     passes = passes_worth(features, start is not None) if n > EXACT_ROWS and tol > FINEST_DESCENT else 0
     if passes:
-        if near and start is not None and is_cheap_to_finish(features, box, start):
-            few = Iterate(feasible_start(start, box))
+        if start is not None and start.near and is_cheap_to_finish(features, box, start.u):
+            few = Iterate(feasible_start(start.u, box))
             found = finish_box_qp(FeatureRows(features), box, few, tol=tol, max_iter=FINISH)
             if found.gap <= GAP:
                 return found, features.transpose(found.u)
-        found, w = dual_descent(features, box, start=start, tol=tol, max_passes=passes)
+        u = None if start is None else start.u
+        found, w = dual_descent(features, box, start=u, tol=tol, max_passes=passes)
         if found.converged or found.gap <= GAP:
             return found, w
-        start = found.u
+        start = Start(found.u)
     if n > EXACT_ROWS and p <= COLUMNS and n > TALL * p:
         return _solve_by_sifting(features, box, tol, max_iter)
     rows = FeatureRows(features) if n > GRAM_ROWS else GramRows.of(features.outer()) if gram is None else gram()
-    found = solve_box_qp(rows, box, start=start, tol=tol, max_iter=max_iter)
+    found = solve_box_qp(rows, box, start=None if start is None else start.u, tol=tol, max_iter=max_iter)
     return found, features.transpose(found.u)
 
 

@@ -23,7 +23,7 @@ from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxQP, BoxSolution, Iterat
 from softmargin.solvers.svm.conditioning import Conditioned
 from softmargin.solvers.svm.factored_kernel import GramMachines
 from softmargin.solvers.svm.kernel_rows import GramRows
-from softmargin.solvers.svm.linear import is_stiff, solve_linear_hinge
+from softmargin.solvers.svm.linear import Start, is_stiff, solve_linear_hinge
 
 __all__ = ["BOX_QP", "KinkedFamily", "SignedBox", "kinked_solution", "signed_box"]
 
@@ -112,10 +112,8 @@ class KinkedFamily:
         features = self._conditioned.features
         n, p = features.shape
         if n > EXACT_ROWS or is_stiff(features, box, start is None):
-            near = start is not None and self._near
-            return solve_linear_hinge(
-                features, box, start=start, tol=self.tol, max_iter=self.max_iter, near=near, gram=self._gram
-            )
+            given = None if start is None else Start(start, self._near)
+            return solve_linear_hinge(features, box, start=given, tol=self.tol, max_iter=self.max_iter, gram=self._gram)
         if self._machines is None:
             K = features.outer()
             self._machines = GramMachines(GramRows.of(K), np.diagonal(K), features if p < n else None)

@@ -1,0 +1,76 @@
+"""Which columns move between two passes over the data: the support and the worst violators of optimality.
+
+Of equal columns (repeated rows of a kernel) one will do: hundreds of them make a support that no step can tell from
+another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softmargin.problem import Problem
+from softmargin.solvers.elastic_net.quadratic_model import Columns
+
+__all__ = ["WorkingSet"]
+
+Array = NDArray[np.floating[Any]]
+
+_FIRST_SET = 64
+_GROWTH, _GROWTH_SPARSE = 2, 4  # new columns per column of the support; sparse ones cost no Gram matrix
+_ROUNDING = 1e-14
+
+
+class WorkingSet:
+    """The columns of a problem that move, with what has been gathered of them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.kinds = problem, _kinds(problem)
+        self.cost = problem.penalty.thresholds(problem.expansion.shape[1])
+        self._columns: Columns | None = None
+
+    def columns(self, coef: Array, violation: Array) -> Columns:
+        """The support and the worst violators, a few times as many as the support; the old set if it will do."""
+        problem, support = self.problem, coef != 0
+        growth = _GROWTH_SPARSE if problem.expansion.is_sparse else _GROWTH
+        room = max(_FIRST_SET, growth * int(support.sum()))
+        outside = np.flatnonzero((violation > 0) & ~support)
+        if self.kinds is not None:
+            worst_first = outside[np.argsort(-violation[outside], kind="stable")]
+            outside = _one_of_each(worst_first, support, self.cost, self.kinds)
+        if len(outside) > room:
+            outside = outside[np.argpartition(-violation[outside], room)[:room]]
+        wanted = support.copy()
+        wanted[outside] = True
+        index = np.flatnonzero(wanted)
+        if self._columns is None or wanted[self._columns.index].sum() != len(index):
+            self._columns = Columns(problem.expansion, index, problem.penalty.ridge, problem.fit_intercept)
+        return self._columns
+
+
+def _kinds(problem: Problem) -> NDArray[np.intp] | None:
+    """For each of many kernel columns the number of its kind: repeated rows make the same column again.
+
+    Equal columns have equal products with a random vector, and others do not.
+    """
+    n, p = problem.expansion.shape
+    if not problem.expansion.is_kernel or p <= _FIRST_SET:
+        return None
+    image = problem.expansion.transpose(np.random.default_rng(0).standard_normal(n))
+    order = np.argsort(image, kind="stable")
+    apart = np.diff(image[order]) > _ROUNDING * float(np.abs(image).max(initial=0.0))
+    kinds = np.empty(p, dtype=np.intp)
+    kinds[order] = np.concatenate([[0], np.cumsum(apart)])
+    return kinds if kinds[order[-1]] + 1 < p else None
+
+
+def _one_of_each(
+    outside: NDArray[np.intp], support: NDArray[np.bool_], cost: Array, kinds: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """The first of each kind, and none whose like is in the support at no greater cost."""
+    cheapest = np.full(len(kinds), np.inf)
+    np.minimum.at(cheapest, kinds[support], cost[support])
+    outside = outside[cost[outside] < cheapest[kinds[outside]]]
+    return outside[np.unique(kinds[outside], return_index=True)[1]]
