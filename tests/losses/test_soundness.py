@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from softmargin import MarginClassifier, losses
 from softmargin.expansions import expand
 from softmargin.losses import Kink, Loss
-from softmargin.losses._corners import find_corners
+from softmargin.losses._corners import find_corners, find_jump
+from softmargin.losses._infimum import infimum
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 
@@ -117,6 +118,26 @@ MISTAKES = {
         lambda: losses.make_loss(lambda u: np.where(u > -50, deviance(u), np.nan), deviance_slope),
         "its value is nan at margin -100.*np.logaddexp",
     ),
+    "step": (lambda: losses.make_loss(lambda u: (u < 0) * 1.0), "jumps by -1 at margin 0,"),
+    "step on a parabola": (
+        lambda: losses.make_loss(lambda u: np.maximum(1 - u, 0) ** 2 + 3.0 * (u < 0)),
+        "jumps by -3 at margin 0,",
+    ),
+    "staircase": (lambda: losses.make_loss(lambda u: np.floor(-u)), "its value jumps by -1 at margin"),
+    "a line": (lambda: losses.make_loss(lambda u: -u), "falls for ever"),
+    "minus a root": (
+        lambda: losses.make_loss(lambda u: np.where(u < 0, -u, 1 - np.sqrt(1 + 2 * np.maximum(u, 0))), convex=True),
+        "falls for ever",
+    ),
+    "below its floor": (lambda: Lowered(), "its floor is 0, but it goes down to -1"),
+    "wrong curvature": (
+        lambda: losses.make_loss(deviance, curvature=lambda u: -np.ones_like(u)),
+        "its curvature at margin .* is -1, but its slope rises",
+    ),
+    "nan curvature": (
+        lambda: losses.make_loss(deviance, curvature=lambda u: np.full_like(u, np.nan)),
+        "its curvature is nan at margin",
+    ),
     "nan slope": (
         lambda: losses.make_loss(deviance, slope=lambda u: np.where(u > 5, np.nan, deviance_slope(u)), convex=True),
         "its slope is nan at margin",
@@ -128,6 +149,14 @@ def deviance_slope(u):
     return -1 / (1 + np.exp(u))
 
 
+@dataclass(frozen=True)
+class Lowered(Sloped):
+    """A subclass that forgets to lower its floor with its values."""
+
+    def _value(self, u):
+        return deviance(u) - 1
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_each_mistake_is_refused_where_it_would_be_used(mistake):
     make, message = MISTAKES[mistake]
@@ -137,6 +166,62 @@ def test_each_mistake_is_refused_where_it_would_be_used(mistake):
         fit(loss)
     with pytest.raises(ValueError, match=message):
         Problem(loss, expand(X), Y, np.ones(80), ElasticNet(0.0))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "check"),
+    [
+        ("step", "continuity"),
+        ("staircase", "continuity"),
+        ("a line", "floor"),
+        ("below its floor", "floor"),
+        ("wrong curvature", "curvature"),
+    ],
+)
+def test_the_report_sees_what_is_refused(mistake, check):
+    assert losses.check_loss(MISTAKES[mistake][0]())[check].passed is False
+
+
+@settings(max_examples=50, deadline=None)
+@given(at=st.floats(-5, 5), size=st.floats(0.01, 10), sign=st.sampled_from([-1, 1]))
+def test_a_jump_is_found_wherever_it_is_and_a_steep_slope_is_none(at, size, sign):
+    where, jump = find_jump(lambda u: np.exp(-u / 2) + sign * size * (u < at))
+    np.testing.assert_allclose([where, jump], [at, -sign * size], atol=1e-5)
+    assert find_jump(lambda u: np.exp(-u / 2) + size * np.maximum(at - u, 0)) is None
+    assert find_jump(lambda u: np.exp(-u / 2) + sign * size * np.tanh((u - at) / 1e-3)) is None
+
+
+@pytest.mark.parametrize("name", losses.available())
+def test_the_infimum_measured_is_the_floor_a_loss_declares(name):
+    loss = losses.get(name)
+    for shift in (0.0, -5.0, 3.0):
+        np.testing.assert_allclose(infimum(lambda u, shift=shift: loss.value(u) + shift), loss.floor + shift, atol=1e-7)
+
+
+@settings(max_examples=50, deadline=None)
+@given(at=st.floats(-500, 500), low=st.floats(-100, 100), power=st.floats(0.5, 3))
+def test_the_infimum_is_found_inside_and_in_the_tail(at, low, power):
+    np.testing.assert_allclose(infimum(lambda u: (u - at) ** 2 + low), low, atol=1e-6 + 1e-8 * at**2)
+    np.testing.assert_allclose(infimum(lambda u: low + (1 + np.maximum(u, 0)) ** -power), low, atol=1e-4)
+    assert infimum(lambda u: -low * 1e-3 - np.log1p(np.maximum(u, 0))) == -np.inf
+
+
+@pytest.mark.parametrize("value", [deviance, lambda u: (1 - u) ** 2, lambda u: np.hypot(1 - u, 1) + 1 - u])
+@pytest.mark.parametrize("shift", [-5.0, 0.7, 3.0])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+def test_a_constant_added_to_a_loss_changes_no_fit(value, shift, l1_ratio):
+    def fitted(loss):
+        return MarginClassifier(loss=loss, C=0.5, l1_ratio=l1_ratio, tol=1e-9).fit(X, Y).coef_
+
+    moved = losses.make_loss(lambda u: value(u) + shift)
+    np.testing.assert_allclose(fitted(moved), fitted(losses.make_loss(value)), atol=1e-3)
+    assert losses.check_loss(moved)["floor"].passed
+
+
+@pytest.mark.parametrize("floor", [3.0, np.nan, -np.inf, "0", True])
+def test_a_floor_above_a_value_is_refused(floor):
+    with pytest.raises(ValueError, match="floor must be a finite number and no larger than any value"):
+        losses.make_loss(deviance, floor=floor)
 
 
 def test_the_report_sees_a_corner_that_a_loss_does_not_declare():

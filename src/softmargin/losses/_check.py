@@ -1,8 +1,9 @@
 """Does a loss keep its promises? A report for built-in losses and for the user's own.
 
 Each check compares what the loss says of itself with brute force on a grid: slopes with differences of values,
-curvatures with differences of slopes, the ``convex`` flag with the slopes' order, the majoriser with the loss, the
-population minimiser and the sign of the decision with a search over scores, and ``probability(score(p))`` with ``p``.
+curvatures with differences of slopes, the ``convex`` flag with the slopes' order, ``floor`` with the least value, the
+majoriser with the loss, the population minimiser and the sign of the decision with a search over scores, and
+``probability(score(p))`` with ``p``.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from softmargin.losses._base import Array, Loss, NoLink
-from softmargin.losses._corners import find_corners
+from softmargin.losses._corners import find_corners, find_jump
 from softmargin.losses._excess_risk import excess_risk_bound
+from softmargin.losses._soundness import below_floor
 
 __all__ = ["Check", "LossReport", "check_loss"]
 
@@ -69,7 +71,8 @@ def check_loss(loss: Loss) -> LossReport:
     Returns
     -------
     LossReport
-        Derivatives, convexity, corners, monotonicity, majoriser, Fisher consistency, link, excess-risk bound, safety.
+        Derivatives, convexity, jumps, corners, infimum, monotonicity, majoriser, Fisher consistency, link,
+        excess-risk bound, safety.
 
     Examples
     --------
@@ -84,7 +87,9 @@ def check_loss(loss: Loss) -> LossReport:
         "slope": _slope,
         "curvature": _curvature,
         "convexity": _convexity,
+        "continuity": _continuity,
         "corners": _corners,
+        "floor": _floor,
         "monotonicity": _monotonicity,
         "majoriser": _majoriser,
         "Fisher consistency": _fisher,
@@ -133,6 +138,18 @@ def _corners(loss: Loss) -> tuple[bool, str]:
     if not found:
         return True, f"flagged {'smooth' if loss.smooth else 'not smooth'}, none seen on [-10, 10]"
     return not loss.smooth, f"flagged {'smooth' if loss.smooth else 'not smooth'}, seen at u = {where}"
+
+
+def _continuity(loss: Loss) -> tuple[bool, str]:
+    jump = find_jump(loss.value)
+    if jump is None:
+        return True, "no jump seen on [-10, 10]"
+    return False, f"jumps by {jump[1]:.4g} at u = {jump[0]:.4g}"
+
+
+def _floor(loss: Loss) -> tuple[bool, str]:
+    problem = below_floor(loss)
+    return problem is None, f"no value below {loss.floor:.6g}" if problem is None else problem.split(". ")[0]
 
 
 def _monotonicity(loss: Loss) -> tuple[bool, str]:

@@ -3,7 +3,8 @@
 At a corner with jump ``J`` the second difference ``(phi(u+h) - 2 phi(u) + phi(u-h)) / h`` tends to ``J``; where the
 function is smooth it falls with ``h``. The largest second differences of a coarse grid are followed down to steps of
 1e-6: those that stay are corners, and the one-sided slopes beside them are differences on that scale. A smooth bend
-narrower than that is a corner for every purpose of floating-point optimisation.
+narrower than that is a corner for every purpose of floating-point optimisation. A first difference that stays, in the
+half of an interval where it is larger, is a jump of the value itself.
 """
 
 from __future__ import annotations
@@ -15,26 +16,55 @@ import numpy as np
 
 from softmargin.losses._base import Array, Kink
 
-__all__ = ["find_corners"]
+__all__ = ["find_corners", "find_jump"]
 
 _GRID = np.linspace(-10.003, 10.007, 2002)
 _CANDIDATES = 6  # largest bends looked at
 _ZOOMS, _FACTOR = 4, 10
 _LEAST = 1e-3  # jump in units of the slopes beside it
+_HALVINGS = 24  # of a step of the grid: down to 1e-9, where a smooth function moves by 1e-9 of its slope
 
 
 def find_corners(value: Callable[[Array], Any]) -> tuple[Kink, ...]:
     """The corners of ``value`` on margins in [-10, 10], at most a few, from left to right."""
     with np.errstate(all="ignore"):
-        bends = np.abs(np.diff(np.asarray(value(_GRID), dtype=np.float64), 2))
-        peaks = np.flatnonzero((bends >= np.roll(bends, 1)) & (bends >= np.roll(bends, -1)) & (bends > 0))
-        largest = peaks[np.argsort(-bends[peaks])[:_CANDIDATES]]
+        largest = _largest_bends(np.asarray(value(_GRID), dtype=np.float64))
         found = [_follow(value, float(_GRID[i + 1]), float(_GRID[1] - _GRID[0])) for i in largest]
     corners: list[Kink] = []
     for corner in sorted(corner for corner in found if corner is not None):
         if not corners or corner.at - corners[-1].at > 1e-3:
             corners.append(corner)
     return tuple(corners)
+
+
+def find_jump(value: Callable[[Array], Any]) -> tuple[float, float] | None:
+    """The margin in [-10, 10] where ``value`` jumps most, and by how much; None if it is continuous."""
+    with np.errstate(all="ignore"):
+        seen = np.asarray(value(_GRID), dtype=np.float64)
+        bends = _largest_bends(seen) if np.isfinite(seen).all() else np.zeros(0, dtype=np.intp)
+        left = np.unique(np.concatenate([bends, bends + 1]))  # the steps of the grid on either side
+        low, high, before, after = _GRID[left], _GRID[left + 1], seen[left], seen[left + 1]
+        first = np.abs(after - before)
+        for _ in range(_HALVINGS if len(left) else 0):
+            middle = 0.5 * (low + high)
+            half = np.asarray(value(middle), dtype=np.float64)
+            right = np.abs(after - half) > np.abs(half - before)
+            low, before = np.where(right, middle, low), np.where(right, half, before)
+            high, after = np.where(right, high, middle), np.where(right, after, half)
+        jumps = after - before
+        rounding = 1e-12 * np.maximum(np.abs(before), np.abs(after))
+        lasting = (np.abs(jumps) > _LEAST * first) & (np.abs(jumps) > rounding)
+    if not lasting.any():
+        return None
+    most = int(np.argmax(np.where(lasting, np.abs(jumps), 0.0)))
+    return float(round(0.5 * (low[most] + high[most]), 6)) + 0.0, float(jumps[most])
+
+
+def _largest_bends(seen: Array) -> Array:
+    """Where the second differences of values on the grid peak, the largest first."""
+    bends = np.abs(np.diff(seen, 2))
+    peaks = np.flatnonzero((bends >= np.roll(bends, 1)) & (bends >= np.roll(bends, -1)) & (bends > 0))
+    return peaks[np.argsort(-bends[peaks])[:_CANDIDATES]]
 
 
 def _follow(value: Callable[[Array], Any], at: float, step: float) -> Kink | None:

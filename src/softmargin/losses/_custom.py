@@ -15,6 +15,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from scipy.special import logit
 from softmargin.losses._base import Array, Kink, Loss, Majorizer, NoLink, floating, require
 from softmargin.losses._corners import find_corners
 from softmargin.losses._differentiate import Function, differentiate, label
+from softmargin.losses._infimum import infimum
 from softmargin.losses._invert import solve_increasing
 from softmargin.losses._piecewise import SquaredHinge
 from softmargin.losses._soundness import vectorised
@@ -149,7 +151,7 @@ def make_loss(
     base: Loss | None = None,
     majorize: Callable[[Array], Any] | None = None,
     curvature_bound: float | None = None,
-    floor: float = 0.0,
+    floor: float | None = None,
 ) -> CustomLoss:
     """Make a loss from vectorised functions of the margin.
 
@@ -178,8 +180,8 @@ def make_loss(
         For any other nonconvex loss, margins to ``Majorizer``.
     curvature_bound : float, optional
         An upper bound of the curvature if known.
-    floor : float, default=0.0
-        The infimum of the loss.
+    floor : float, optional
+        The infimum of the loss; measured when missing.
 
     Returns
     -------
@@ -203,6 +205,11 @@ def make_loss(
     require(callable(value), "value", value, "a function of the margins")
     seen = vectorised(value, _PROBES, "value")
     require(bool(np.all(np.isfinite(seen))), "value", "nan or inf", "finite on margins in [-10, 10]")
+    if floor is not None:
+        least = infimum(value)
+        number = isinstance(floor, Real) and not isinstance(floor, bool) and math.isfinite(floor)
+        allowed = f"a finite number and no larger than any value of the loss, which goes down to {least:.6g}"
+        require(number and floor <= least + 1e-6 * max(1.0, abs(least)), "floor", floor, allowed)
     corners = find_corners(value)
     smooth = not corners if smooth is None else smooth
     lines = _two_lines(seen, corners)
@@ -231,7 +238,7 @@ def make_loss(
         link_function=log_odds,
         majorizer=majorize,
         bound=curvature_bound,
-        minimum=floor,
+        minimum=infimum(value) if floor is None else floor,
         corners=corners,
         weight_function=weight,
         base=base,

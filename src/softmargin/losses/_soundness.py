@@ -2,8 +2,9 @@
 
 Built-in losses are tested; a user's loss is compared with itself on a few hundred margins, which takes about a
 millisecond and is remembered. It is refused, with the remedy, if its value is not a number, if it does not fall through
-the boundary (then it prefers wrong labels), if its slope is not the derivative of its value, if it is called convex and
-is not, or if it is called smooth and has a corner: Newton's method would stop anywhere.
+the boundary (then it prefers wrong labels), if it jumps, if it goes below its floor or has none, if its slope is not
+the derivative of its value or its curvature that of its slope, if it is called convex and is not, or if it is called
+smooth and has a corner: Newton's method would stop anywhere.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from typing import Any
 import numpy as np
 
 from softmargin.losses._base import Array, Loss
-from softmargin.losses._corners import find_corners
+from softmargin.losses._corners import find_corners, find_jump
+from softmargin.losses._infimum import infimum
 
-__all__ = ["ensure_sound", "vectorised"]
+__all__ = ["below_floor", "ensure_sound", "vectorised"]
 
 _MARGINS = np.concatenate([np.linspace(-9.97, 10.03, 201), [-100.0, -30.0, 30.0, 100.0]])
 _INSIDE = np.abs(_MARGINS) < 11
 _STEP = 1e-5
+_WIDE = 1e-3  # step of the differences that curvatures are compared with: slopes may be differences themselves
 _OWN = __name__.rpartition(".")[0]
 
 
@@ -58,17 +61,26 @@ def ensure_sound(loss: Loss) -> None:
 def _first_problem(loss: Loss) -> str | None:
     value = vectorised(loss.value, _MARGINS, "value")
     slope = vectorised(loss.slope, _MARGINS, "slope")
-    for name, seen in (("value", value), ("slope", slope)):
+    curvature = vectorised(loss.curvature, _MARGINS, "curvature")
+    for name, seen in (("value", value), ("slope", slope), ("curvature", curvature)):
         bad = np.isnan(seen) | (_INSIDE & ~np.isfinite(seen))
         if bad.any():
             return (
                 f"its {name} is {seen[bad][0]} at margin {_MARGINS[bad][0]:g}. Write it safely for large margins, "
                 "for example np.logaddexp(0, -u) for log(1 + exp(-u))."
             )
+    jump = find_jump(loss.value)
+    if jump is not None:
+        return (
+            f"its value jumps by {jump[1]:.4g} at margin {jump[0]:.4g}, so it is neither convex nor smooth. Join its "
+            "parts where they meet."
+        )
     corners = find_corners(loss.value)
     return (
         _direction(loss, value)
+        or below_floor(loss)
         or _derivative(loss, slope, [corner.at for corner in corners])
+        or _bending(loss)
         or _shape(loss, slope)
         or _smoothness(loss, [corner.at for corner in corners])
     )
@@ -89,6 +101,23 @@ def _direction(loss: Loss, value: Array) -> str | None:
     )
 
 
+def below_floor(loss: Loss) -> str | None:
+    """What is wrong with the infimum a loss claims; bounds from below that lie above a value certify nothing."""
+    least = infimum(loss.value)
+    if least == -np.inf:
+        return (
+            "it falls for ever, so that its sum over the rows may have no minimum. Bend it towards a constant for "
+            "large margins, as Logistic and Hinge do, or let it rise, as LeastSquares does."
+        )
+    scale = max(1.0, abs(least), abs(float(loss.value(0.0))))
+    if loss.floor <= least + 1e-6 * scale:
+        return None
+    return (
+        f"its floor is {loss.floor:.6g}, but it goes down to {least:.6g}. Leave floor= away, so that make_loss "
+        "measures it, or return the infimum (property floor of a class of your own)."
+    )
+
+
 def _derivative(loss: Loss, slope: Array, corners: list[float]) -> str | None:
     u = _MARGINS[_INSIDE]
     away = np.all(np.abs(u[:, None] - np.asarray([*corners, np.inf])) > 10 * _STEP, axis=1)
@@ -101,6 +130,24 @@ def _derivative(loss: Loss, slope: Array, corners: list[float]) -> str | None:
     where = int(np.argmax(wrong))
     return (
         f"its slope at margin {u[where]:.4g} is {claimed[where]:.6g}, but its values rise by {seen[where]:.6g} there."
+    )
+
+
+def _bending(loss: Loss) -> str | None:
+    """Where the curvature of a loss is not the change of its slope; a bend of the slope there excuses it."""
+    u = _MARGINS[_INSIDE]
+    behind, here, ahead = (np.asarray(loss.slope(u + side * _WIDE)) for side in (-1, 0, 1))
+    claimed, seen = np.asarray(loss.curvature(u)), (ahead - behind) / (2 * _WIDE)
+    bend = np.abs(ahead - 2 * here + behind) / _WIDE
+    rounding = 1e-9 / _WIDE * np.abs(here)
+    allowed = 1e-2 * np.maximum(np.abs(seen), 1e-2 * float(np.max(np.abs(seen)))) + bend + rounding
+    wrong = np.abs(claimed - seen) > allowed
+    if not wrong.any():
+        return None
+    at = int(np.argmax(wrong))
+    return (
+        f"its curvature at margin {u[at]:.4g} is {claimed[at]:.6g}, but its slope rises by {seen[at]:.6g} there. Leave "
+        "curvature= away, so that make_loss derives it, or mend it."
     )
 
 
