@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softmargin.losses._base import Array, Kink
 
@@ -60,7 +61,7 @@ def find_jump(value: Callable[[Array], Any]) -> tuple[float, float] | None:
     return float(round(0.5 * (low[most] + high[most]), 6)) + 0.0, float(jumps[most])
 
 
-def _largest_bends(seen: Array) -> Array:
+def _largest_bends(seen: Array) -> NDArray[np.intp]:
     """Where the second differences of values on the grid peak, the largest first."""
     bends = np.abs(np.diff(seen, 2))
     peaks = np.flatnonzero((bends >= np.roll(bends, 1)) & (bends >= np.roll(bends, -1)) & (bends > 0))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softmargin.losses._base import Array
 
@@ -38,7 +39,7 @@ def infimum(value: Callable[[Array], Any]) -> float:
     return 0.0 if 0 <= bottom <= 1e-9 * scale else bottom
 
 
-def _tails(margins: Array) -> tuple[Array, Array]:
+def _tails(margins: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The numbers of the margins of either tail, outwards."""
     return np.flatnonzero(margins < _GRID[0])[::-1], np.flatnonzero(margins > _GRID[-1])
 
