@@ -104,7 +104,7 @@ cdef class Elbow(ActiveSet):
         return {name: np.array(values[:count]) for name, (values, count) in parts.items()}
 
     def _reserve(self):
-        """Room for one more event: two more elbow points, one segment, a few changes."""
+        """Room for one more event: two more elbow points, one segment, a change of every point on the elbow."""
         cdef int need = self.seg_ptr[self.n_segments] + self.m, size = 2 * <int> self.seg_t.shape[0]
         if self.m + 2 > self.L.shape[0] and self.L.shape[0] < self.n:
             self._grow_elbow(min(self.n, 2 * self.m + 2))
@@ -116,8 +116,8 @@ cdef class Elbow(ActiveSet):
             self.log_p0 = _extended(self.log_p0, 2 * need)
             self.log_p1 = _extended(self.log_p1, 2 * need)
             self.log_elbow = _extended(self.log_elbow, 2 * need)
-        if self.n_changes + 4 > self.change_index.shape[0]:
-            size = 2 * <int> self.change_index.shape[0]
+        if self.n_changes + self.m + 4 > self.change_index.shape[0]:
+            size = 2 * <int> self.change_index.shape[0] + self.m
             self.change_index = _extended(self.change_index, size)
             self.change_state = _extended(self.change_state, size)
 
@@ -154,10 +154,8 @@ cdef class Elbow(ActiveSet):
             self._change(self.event_index, self.event_side)
             self._leave(self._position(self.event_index), self.event_side)
             return RUNNING
-        if self._enter(self.event_index):
-            self._change(self.event_index, FREE)
-            return RUNNING
-        return self._exchange(self.event_index)
+        self._free(self.event_index)
+        return RUNNING
 
     cdef void _advance(self, double t) noexcept nogil:
         """Log the segment that ends at t, unless it has no length, and go there."""
@@ -293,38 +291,39 @@ cdef class Elbow(ActiveSet):
 
     # -- degenerate places ----------------------------------------------------------------------------------------
 
-    cdef int _exchange(self, int k) noexcept nogil:
-        """Free k although it depends on E: slide along the null vector (f stays) until E loses a point or k crosses.
+    cdef void _free(self, int k) noexcept nogil:
+        """Free k; while it depends on E, slide along the null vector (f stays) until E loses a point or k crosses.
 
         With phi_k = sum c_i phi_i, sum c = 1, moving u_k inwards by s and u_E by -s c changes nothing else.
         """
-        cdef int m = self.m, i, pos, leaver = -1, side = HI if self.state[k] == LO else LO, ld = <int> self.L.shape[1]
-        cdef double inward = 1.0 if self.state[k] == LO else -1.0, reach = self._upper(k) - self._lower(k), room, u
-        cdef double* c = &self.L[m, 0]
-        factor_backward(&self.L[0, 0], m, ld, c)
-        for pos in range(m):
-            i = self.elbow[pos]
-            u = self.p0[pos] + self.t * self.p1[pos]
-            if fabs(c[pos]) <= 1e-9:
-                continue
-            room = (u - self._lower(i) if inward * c[pos] > 0 else self._upper(i) - u) / fabs(c[pos])
-            if room < reach:
-                reach = room
-                leaver = pos
-        if leaver < 0:
-            self._shift(k, &self.columns[m, 0], -1.0)
-            self.state[k] = side
-            self._shift(k, &self.columns[m, 0], 1.0)
-            self._change(k, side)
-            return RUNNING
-        side = LO if inward * c[leaver] > 0 else HI
-        self.held_too = self.elbow[leaver]
-        self._change(self.held_too, side)
-        self._leave(leaver, side)
-        if not self._enter(k):
-            return STALLED
+        cdef int i, pos, leaver, side = HI if self.state[k] == LO else LO, ld = <int> self.L.shape[1]
+        cdef double inward = 1.0 if self.state[k] == LO else -1.0, left = self._upper(k) - self._lower(k), reach, room
+        cdef double* c
+        for pos in range(self.m):
+            self.p2[pos] = self.p0[pos] + self.t * self.p1[pos]
+        while not self._enter(k):
+            c = &self.L[self.m, 0]
+            factor_backward(&self.L[0, 0], self.m, ld, c)
+            leaver, reach = -1, left
+            for pos in range(self.m):
+                i = self.elbow[pos]
+                room = self.p2[pos] - self._lower(i) if inward * c[pos] > 0 else self._upper(i) - self.p2[pos]
+                if fabs(c[pos]) > 1e-9 and room < reach * fabs(c[pos]):
+                    reach = max(room, 0.0) / fabs(c[pos])
+                    leaver = pos
+            if leaver < 0:
+                self._shift(k, &self.columns[self.m, 0], -1.0)
+                self.state[k] = side
+                self._shift(k, &self.columns[self.m, 0], 1.0)
+                self._change(k, side)
+                return
+            left -= reach
+            for pos in range(self.m):  # the leaver's place is taken by the next
+                self.p2[pos - (pos > leaver)] = self.p2[pos] - inward * reach * c[pos]
+            self.held_too = self.elbow[leaver]
+            self._change(self.held_too, LO if inward * c[leaver] > 0 else HI)
+            self._leave(leaver, LO if inward * c[leaver] > 0 else HI)
         self._change(k, FREE)
-        return RUNNING
 
     cdef int _extreme(self, int side, double t) noexcept nogil:
         """The bound point of `side` whose b-limit q - g binds first: the largest of LO, the smallest of HI (-1: none)."""
@@ -377,9 +376,7 @@ cdef class Elbow(ActiveSet):
         self.p1[0] = self._bound1(low)
         self._enter(low)  # alone on the elbow, it depends on nothing
         self._change(low, FREE)
-        if not self._enter(high):
-            return self._exchange(high)
-        self._change(high, FREE)
+        self._free(high)
         return RUNNING
 
     cdef bint _is_flat(self) noexcept nogil:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -27,6 +28,16 @@ _REACH = 1e30  # bounds in units of the scores; beyond 1e9 or so accuracy suffer
 # where a path with 1e-8 has a gap of 1e-11 to 1e-5 and costs as much.
 _JITTERS = (0.0, 1e-8, 1e-7)
 _RESTARTS = 20  # of a run whose sets fail their own check
+# Scores that directions left out of linear features may move: they cost a gap of half as much of the objective.
+_UNSEEN = (1e-8, 1e-7, 1e-6, 1e-9)
+
+
+class Attempt(NamedTuple):
+    """A ridge, what directions of linear features left out may move of the scores, and a number of restarts."""
+
+    jitter: float
+    unseen: float
+    restarts: int
 
 
 @dataclass
@@ -35,7 +46,7 @@ class TraceOptions:
 
     jitter: float | None = None
     max_events: int | None = None
-    _found: list[tuple[float, int]] | None = None
+    _found: list[Attempt] | None = None
 
     def __post_init__(self) -> None:
         if self.jitter is not None and not self.jitter >= 0:
@@ -43,16 +54,15 @@ class TraceOptions:
         if self.max_events is not None and self.max_events < 1:
             raise ValueError(f"max_events must be at least 1; got {self.max_events!r}.")
 
-    def attempts(self, rows: TrainingRows) -> list[tuple[float, int]]:
-        """(jitter, restarts) to try one after the other; found once for all paths over one Gram matrix."""
+    def attempts(self, rows: TrainingRows) -> list[Attempt]:
+        """What to try one after the other; found once for all paths over one Gram matrix."""
         if self._found is None:
             if not rows.linear:
                 _check_gram(rows.matrix, rows.rounding)
-            if self.jitter is not None:
-                self._found = [(float(self.jitter), 0), (float(self.jitter), _RESTARTS)]
-            else:
-                jitters = (0.0,) if rows.linear else _JITTERS
-                self._found = [*((jitter, 0) for jitter in jitters), *((jitter, _RESTARTS) for jitter in jitters)]
+            jitters = _JITTERS if self.jitter is None else (float(self.jitter),)
+            exact = [(jitters[0], unseen) for unseen in _UNSEEN] if rows.linear else []
+            levels = [*exact, *((jitter, _UNSEEN[0]) for jitter in jitters[len(exact) > 0 :])]
+            self._found = [Attempt(*level, restarts) for restarts in (0, _RESTARTS) for level in levels]
         return self._found
 
 
@@ -65,17 +75,28 @@ def trace_path(
     """Trace with as little jitter as goes through exactly; if none does, the most accurate attempt counts."""
     _check_reach(posed.qp)
     best: Path | None = None
-    for jitter, restarts in options.attempts(posed.rows):
-        tracer = Tracer(posed.rows, jitter, options.max_events or 1000 + 50 * len(posed.rows.y), restarts)
+    max_events = options.max_events or 1000 + 50 * len(posed.rows.y)
+    whole = False
+    for attempt in options.attempts(posed.rows):
+        if whole and attempt.unseen != _UNSEEN[0]:
+            continue
+        tracer = Tracer(posed.rows, attempt.jitter, max_events, attempt.restarts, attempt.unseen)
         try:
             seams = trace(tracer)
         except NoStart as error:
             failure = error
             continue
+        finally:
+            whole = not tracer.leaves_out
         if not tracer.pieces:
             continue
         report = TraceReport(
-            seams, tracer.n_events, tracer.n_bridges, tracer.violation, tracer.status == "finished", tracer.jitter
+            (*seams, *tracer.seams),
+            tracer.n_events,
+            tracer.n_bridges,
+            tracer.violation,
+            tracer.status == "finished",
+            tracer.jitter,
         )
         path = Path(name, posed, tracer.pieces, report)
         if best is None or _quality(path) > _quality(best):

@@ -120,7 +120,8 @@ class Path:
     def breakpoints(self) -> Array:
         knots = np.unique(np.concatenate([piece.knots for piece in self._pieces]))
         knots = knots[np.isfinite(knots)]
-        return knots[~np.isin(knots, self._seams)]
+        inside = knots[1:-1]
+        return np.concatenate([knots[:1], inside[~np.isin(inside, self._seams)], knots[1:][-1:]])
 
     @property
     def events(self) -> Array:

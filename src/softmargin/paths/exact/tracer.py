@@ -9,6 +9,11 @@ A run ends in one of four ways: at the end of the range; where h becomes constan
 straight line to the end); at the event cap (the verified prefix is kept); or because the sets failed their own
 optimality check, in which case the problem is solved anew slightly further on and the sliver between is bridged
 linearly and counted.
+
+Columns of very different scales make directions in which the rows hardly differ. A multiplier is known to a tie of the
+residuals over the squared length of a row beside the others, which for such a direction may exceed its whole box: the
+sets would follow rounding. But multipliers that sum up to T move scores by ``T d^2`` at most where no row is longer
+than d, so the direction is left out until that can be seen, and the run starts anew where it comes in.
 """
 
 from __future__ import annotations
@@ -29,6 +34,8 @@ _FLAT_INTERCEPTS: dict[float | None, float] = {0.0: 1.0, 1.0: -1.0}  # of the tr
 _LEVEL = 1e-12  # h varying less than this, times the size sum|u| max K_ii of its summands, is constant,
 _LEVEL_SCORE = 1e-9  # unless it varies by more than this: large summands may leave a small difference
 _NEGLIGIBLE = 1e-8  # scores below this change no objective by more than the gap that counts as exact
+_FAR = 1e6  # cost times squared row length from which digits are short
+_NEAR = (1e-7, 1e-5)  # of the box: guesses closer to a bound are at it
 _SLIVER = 1e-7  # relative length bridged by the first restart
 _RESOLVED = 16 * float(np.finfo(np.float64).eps)  # the least step from a value that is still one
 Array = np.ndarray
@@ -57,18 +64,40 @@ class Tracer:
     jitter: float
     max_events: int
     max_restarts: int
+    unseen: float
     n_events: int = 0
     n_bridges: int = 0
     violation: float = 0.0
     status: str = "finished"
     pieces: list[Piece] = field(default_factory=list)
+    seams: list[float] = field(default_factory=list)
+    leaves_out: bool = False
 
     def __post_init__(self) -> None:
         X, linear = self.rows.matrix, self.rows.linear
-        self.engine = Elbow(X, linear, self.jitter)
         self.rng = np.random.default_rng(0)  # breaks ties only; a fixed seed keeps fits reproducible
-        self._gram = GramRows(len(X), lambda at: X[at] @ X.T) if linear else GramRows.of(X)
         self._scale = float(np.max(np.einsum("ij,ij->i", X, X) if linear else np.diagonal(X))) or 1.0
+        self._turned = _principal(X) if linear else None
+        self._use(X)
+
+    def _use(self, matrix: Array) -> None:
+        """Trace on these features, or on this Gram matrix."""
+        linear = self.rows.linear
+        self._matrix, self.engine = matrix, Elbow(matrix, linear, self.jitter)
+        self._gram = GramRows(len(matrix), lambda at: matrix[at] @ matrix.T) if linear else GramRows.of(matrix)
+
+    def _look(self, problem: ParametricQP, t: float) -> None:
+        """Take the directions that multipliers within their bounds at ``t`` make seen."""
+        if self._turned is None:
+            return
+        features, lengths = self._turned
+        seen = max(int(np.sum(_total(problem, t) * lengths**2 >= self.unseen * (1 - 1e-6))), 1)
+        self.leaves_out |= seen < len(lengths)
+        if seen != self._matrix.shape[1]:
+            self._use(self.rows.matrix if seen == len(lengths) else np.ascontiguousarray(features[:, :seen]))
+
+    def _product(self, u: Array) -> Array:
+        return (u @ self._matrix) @ self._matrix.T if self.rows.linear else u @ self._matrix
 
     def features(self) -> Array:
         """Points whose inner products are K, for linear programs."""
@@ -92,6 +121,7 @@ class Tracer:
     def start(self, problem: ParametricQP, t: float, guess: Array | None = None) -> Start:
         """The exact solution at ``t``, from ``guess`` if one is given."""
         lo, hi = problem.box(t)
+        self._look(problem, t)
         for attempt in (*_START_TOLERANCES, None):
             tried = np.zeros_like(lo)
             if attempt is not None:
@@ -100,26 +130,28 @@ class Tracer:
             if self._repair(problem.q, lo, hi, tried):
                 return self._read_start(problem, t)
         reach = self._scale * float(np.max(hi - lo))
+        if reach > _FAR:
+            raise NoStart(
+                f"the dual could not be solved at {t:.6g}: cost times squared row length reaches {reach:.2g}, and "
+                "beyond about 1e9 sums of multipliers lose the digits of the scores. Lower C or the weights, scale "
+                "the features, or use a rougher kernel (a larger gamma)."
+            )
         raise NoStart(
-            f"the dual could not be solved at {t:.6g}: cost times squared row length reaches {reach:.2g}, and beyond "
-            "about 1e9 sums of multipliers lose the digits of the scores. Lower C or the weights, scale the features, "
-            "or use a rougher kernel (a larger gamma)."
+            f"the dual could not be solved at {t:.6g}: rows that differ in some directions by rounding alone leave its "
+            "multipliers undetermined. Scale the features, use a rougher kernel (a larger gamma) or set jitter=1e-7."
         )
 
     def _repair(self, q: Array, lo: Array, hi: Array, guess: Array) -> bool:
-        u = np.clip(guess, lo, hi)
-        near = 1e-7 * np.minimum(hi - lo, 2 * float(np.abs(u).max(initial=0.0)))
-        inside = (u - lo > near) & (hi - u > near)
-        nearest = np.where(u - lo <= hi - u, LO, HI).astype(np.int8)
         zero = np.zeros_like(q)
         self.engine.retarget(q, zero, lo, zero, hi, zero)
-        self.engine.place(nearest, np.flatnonzero(inside), u)
-        state, _ = self.engine.sets
-        u = np.where(state == LO, lo, np.where(state == HI, hi, u))
-        free = state == FREE
-        if not balance(u, lo, hi, free):
+        for near in _NEAR:  # those put at their bounds leave the others to balance, who may be as near to theirs
+            u, state = self._snapped(lo, hi, np.clip(guess, lo, hi), near)
+            free = state == FREE
+            if balance(u, lo, hi, free):
+                break
+        else:
             return False
-        h = self.rows.product(u) + self.engine.shift * u
+        h = self._product(u) + self.engine.shift * u
         b = float(np.median((q - h)[free])) if free.any() else 0.0
         residual = h + b - q
         wrong = np.where(state == LO, -residual, np.where(state == HI, residual, np.abs(residual)))
@@ -132,14 +164,23 @@ class Tracer:
         self.n_events += self.engine.n_events
         return status == "finished"
 
+    def _snapped(self, lo: Array, hi: Array, u: Array, near: float) -> tuple[Array, Array]:
+        """Place multipliers, those ``near`` a bound (of its box) at it; returns them and the sets that came of it."""
+        margin = near * np.minimum(hi - lo, 2 * float(np.abs(u).max(initial=0.0)))
+        inside = (u - lo > margin) & (hi - u > margin)
+        self.engine.place(np.where(u - lo <= hi - u, LO, HI).astype(np.int8), np.flatnonzero(inside), u)
+        state, _ = self.engine.sets
+        return np.where(state == LO, lo, np.where(state == HI, hi, u)), state
+
     def _read_start(self, problem: ParametricQP, t: float) -> Start:
         state, elbow = self.engine.sets
         lo, hi = problem.box(t)
         u = np.where(state == LO, lo, hi)
         if len(elbow):
             u[elbow], b = self.engine.solution(1.0)
+            u = np.clip(u, lo, hi)  # what rounding put outside is not what a path returns
         else:
-            limits = problem.q - self.rows.product(u)
+            limits = problem.q - self._product(u)
             b = midpoint(
                 (float(limits[state == LO].max(initial=-np.inf)), float(limits[state == HI].min(initial=np.inf)))
             )
@@ -160,13 +201,32 @@ class Tracer:
         """
         if self.status != "finished":  # an earlier run gave up
             return
-        direction = 1 if t_end >= start.t else -1
+        self._look(problem, start.t)
+        for until in self._entries(problem, start.t, t_end):
+            if not self._run(problem, start, until, t_end, flat_anchor):
+                return
+            (u,), _ = self.pieces[-1].duals(np.array([until]))
+            start = self.start(problem, until, u)
+            self.seams.append(until)
+        self._run(problem, start, t_end, t_end, flat_anchor)
+
+    def _entries(self, problem: ParametricQP, t: float, t_end: float) -> list[float]:
+        """Where, on the way to ``t_end``, boxes that grow make one more direction seen."""
+        rate, total = float(np.sum(problem.hi1 - problem.lo1)), _total(problem, t)
+        if self._turned is None or rate * (t_end - t) <= 0:
+            return []
+        entries = [t + float(self.unseen / d**2 - total) / rate for d in self._turned[1] if d > 0]
+        return sorted((at for at in entries if 0 < (at - t) / rate < (t_end - t) / rate), reverse=rate < 0)
+
+    def _run(self, problem: ParametricQP, start: Start, until: float, t_end: float, flat_anchor: float | None) -> bool:
+        """Add the pieces from ``start`` to ``until`` on the way to ``t_end``; is that where they end?"""
+        direction = 1 if until >= start.t else -1
         origin = t_end if np.isfinite(t_end) and flat_anchor == t_end else 0.0
         aimed = problem.seen_from(origin, direction)
         zero = np.zeros_like(problem.q)
         for attempt in range(1 + self.max_restarts):
             state = self._place(problem, aimed, start)
-            ends = direction * (start.t - origin), direction * (t_end - origin)
+            ends = direction * (start.t - origin), direction * (until - origin)
             left = self.max_events - self.n_events
             self.engine.watch_flat = flat_anchor is not None
             self.engine.flat_intercept = _FLAT_INTERCEPTS.get(flat_anchor, np.nan)
@@ -178,21 +238,22 @@ class Tracer:
                 self.pieces.append(TracedPiece(aimed, origin, direction, state, self.engine.log()))
             reached = origin + direction * self.engine.t
             if status == "finished":
-                return
+                return True
             if status == "capped":
                 self.status = "capped"
                 self.pieces.append(AffinePiece(start.u, zero, start.b, (start.t, start.t)))  # known even without a run
-                return
+                return False
             if status == "flat":
                 self._append_flat(reached, t_end, flat_anchor)
-                return
-            if reached == t_end:
-                return
-            if reached + 0.5 * (t_end - reached) == reached:  # no room to start anew
+                return False
+            if reached == until:
+                return True
+            if reached + 0.5 * (until - reached) == reached:  # no room to start anew
                 break
             if attempt < self.max_restarts:
-                start = self._restart(problem, start, reached, t_end, direction)
+                start = self._restart(problem, start, reached, until, direction)
         self.status = "stalled"
+        return False
 
     def _place(self, problem: ParametricQP, aimed: ParametricQP, start: Start) -> Array:
         """Give the engine the sets of ``start`` and the problem as it sees it; returns the sets it made of them."""
@@ -226,3 +287,18 @@ class Tracer:
         self.pieces.append(AffinePiece(u - t * u1, u1, first[1], (first[0], last[0]), slope))
         self.n_bridges += 1
         return fresh
+
+
+def _principal(X: Array) -> tuple[Array, Array]:
+    """Features turned to their principal axes, and the largest coordinate on each, from large to small."""
+    _, axes = np.linalg.eigh(X.T @ X)
+    turned = X @ axes
+    lengths = np.abs(turned).max(axis=0, initial=0.0)
+    order = np.argsort(-lengths)
+    return turned[:, order], lengths[order]
+
+
+def _total(problem: ParametricQP, t: float) -> float:
+    """The sum of the widths of the boxes at ``t``, which no multipliers exceed."""
+    lo, hi = problem.box(t)
+    return float(np.sum(hi - lo))
