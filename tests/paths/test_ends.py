@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics.pairwise import polynomial_kernel
 
 from softmargin import paths
@@ -18,3 +19,18 @@ def test_a_weight_path_ends_with_a_constant_that_costs_nothing(seed, pi):
     cost = 14.0 * np.where(y > 0, 1 - pi, pi)
     margins = y * (polynomial_kernel(X, degree=2, gamma=1.0, coef0=0.0) @ solution.coef + solution.intercept)
     assert float(cost @ np.maximum(1 - margins, 0)) <= 1e-13 * float(cost.sum())
+
+
+@pytest.mark.parametrize("kernel", [None, "linear", "rbf", "laplacian", "poly", "precomputed", np.dot])
+@pytest.mark.parametrize("maker", [paths.weight_path, paths.cost_path])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_where_no_row_supports_the_score_it_is_constant(maker, kernel, form):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    y, rows = X[:, 0] > 0.3, form(X @ X.T if kernel == "precomputed" else X)
+    if kernel is np.dot and form is not np.asarray:
+        pytest.skip("a callable takes dense rows")
+    path = maker(rows, y, kernel=kernel)
+    for t in (0.0, 1.0) if maker is paths.weight_path else (0.0,):
+        scores = path.decision_function(rows, t)
+        np.testing.assert_allclose(scores, path.at(t).intercept, atol=1e-9)
+        np.testing.assert_allclose(path.decision_function(rows, [t, 0.5])[:, 0], scores, atol=1e-9)

@@ -83,6 +83,8 @@ class TrainingRows:
         support = np.flatnonzero(u.any(axis=1))
         if self.kernel is None or self.kernel.name == "linear":
             return np.asarray(X @ self.coefficients(u)) + b
+        if not len(support):  # costs that vanish leave a constant
+            return np.zeros((X.shape[0], 1)) + b
         if self.kernel.precomputed:
             return np.asarray(X[:, np.flatnonzero(self.member >= 0)[support]] @ u[support]) + b
         return self.kernel(X, self.X[support]) @ u[support] + b
