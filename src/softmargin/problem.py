@@ -139,6 +139,7 @@ class Problem:
     def __post_init__(self) -> None:
         for part in self.loss.parts:
             ensure_sound(part)
+        self.penalty.require_columns(self.expansion.shape[1])
 
     def margins(self, coef: Array, intercept: float) -> Array:
         """``u`` at the given point."""

@@ -7,12 +7,12 @@ finite below 1e-8, the size at which a pilot's coefficient counts as zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import is_number
 from softmargin.penalties.penalty import ElasticNet, Penalty
 from softmargin.penalties.registry import register
 
@@ -21,6 +21,7 @@ __all__ = ["AdaptiveL1"]
 Array = NDArray[np.floating[Any]]
 
 _ZERO = 1e-8
+_STEEPEST = 16.0  # beyond it squares of the factors of zero coefficients overflow
 
 
 @register("adaptive_l1")
@@ -43,8 +44,10 @@ class AdaptiveL1(Penalty):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.power, Real) and 0 < float(self.power) < np.inf):
-            raise ValueError(f"power of AdaptiveL1 must be a positive number; got {self.power!r}.")
+        if not (is_number(self.power) and 0 < self.power <= _STEEPEST):
+            raise ValueError(
+                f"power of AdaptiveL1 must be a positive number of at most {_STEEPEST:g}; got {self.power!r}."
+            )
 
     @property
     def pilot(self) -> ElasticNet:

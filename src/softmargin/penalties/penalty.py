@@ -28,9 +28,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import BOOLEAN
+
 __all__ = ["ElasticNet", "Penalty"]
 
 Array = NDArray[np.floating[Any]]
+
+
+def _are_factors(values: Any) -> bool:
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return numbers.ndim == 1 and bool(np.all((numbers >= 0) & (numbers < np.inf)))
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,16 @@ class Penalty:
         if not self.convex and self.l1_ratio == 0:
             raise ValueError(
                 f"l1_ratio of {type(self).__name__} must be positive; for a pure ridge use ElasticNet(0.0)."
+            )
+        BOOLEAN.check("positive", self.positive)
+        if self.factors is not None and not _are_factors(self.factors):
+            raise ValueError(f"factors must be finite, nonnegative numbers, one per column; got {self.factors!r}.")
+
+    def require_columns(self, n_coef: int) -> None:
+        """Refuse factors that are not one for each of the columns."""
+        if self.factors is not None and len(self.factors) != n_coef:
+            raise ValueError(
+                f"factors must be one number for each of the {n_coef} columns; got {len(self.factors)} of them."
             )
 
     def relative_slopes(self, size: Array) -> Array:

@@ -7,12 +7,12 @@ penalty of the mean loss with parameter lambda has ``k = lambda`` and ``C = 1 / 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import is_number
 from softmargin.penalties.penalty import Penalty
 from softmargin.penalties.registry import register
 
@@ -23,9 +23,9 @@ Array = NDArray[np.floating[Any]]
 
 def check_curve(name: str, shape: float, least: float, knee: float) -> None:
     """Refuse curves that bend upwards or have no knee."""
-    if not isinstance(shape, Real) or not shape > least:
+    if not is_number(shape) or not shape > least:
         raise ValueError(f"shape of {name} must exceed {least:g}; got {shape!r}.")
-    if not (isinstance(knee, Real) and 0 < float(knee) < np.inf):
+    if not (is_number(knee) and 0 < knee < np.inf):
         raise ValueError(f"knee of {name} must be a positive number; got {knee!r}.")
 
 
