@@ -199,7 +199,7 @@ def test_precomputed_kernel_is_the_kernel():
         (lambda X, y: paths.weight_path(X, y).at(1.5), "outside this path"),
         (lambda X, y: paths.weight_path(X, y).at(-0.1), "outside this path"),
         (lambda X, y: paths.balance_path(X, y).at(-1.0), "outside this path"),
-        (lambda X, y: paths.weight_path(X, y).at(np.nan), "outside this path"),
+        (lambda X, y: paths.weight_path(X, y).at(np.nan), "pi must be a number in"),
         (lambda X, y: paths.weight_path(X, y).decision_function(X[:, :1], 0.5), "columns"),
         (lambda X, y: paths.weight_path(X @ X.T - 5 * np.eye(len(X)), y, kernel="precomputed"), "semidefinite"),
     ],

@@ -27,6 +27,7 @@ from softmargin.expansions.chunks import (
 from softmargin.expansions.features import DenseFeatures, Features, LinearScore, SparseFeatures, canonical_sparse
 from softmargin.expansions.kernels import AdditiveColumns, AdditiveSplines, Kernel, KernelColumns, KernelScore
 from softmargin.expansions.kernels import available as available_kernels
+from softmargin.expansions.kernels.gram import require_gram_shape
 from softmargin.expansions.landmarks import NystroemFeatures, most_landmarks, nested_landmarks
 from softmargin.expansions.memory import fits, require_square
 from softmargin.expansions.protocol import Expansion, Response, RowPasses, Totals, row_blocks
@@ -101,6 +102,7 @@ __all__ = [
     "most_landmarks",
     "nested_landmarks",
     "pack",
+    "require_gram_shape",
     "require_square",
     "row_blocks",
     "usable_cores",

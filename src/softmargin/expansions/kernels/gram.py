@@ -10,7 +10,7 @@ from scipy import linalg, sparse
 
 from softmargin.expansions.memory import require_square
 
-__all__ = ["INDEFINITE", "check_gram", "indefinite_message", "require_semidefinite"]
+__all__ = ["INDEFINITE", "check_gram", "indefinite_message", "require_gram_shape", "require_semidefinite"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -20,11 +20,7 @@ INDEFINITE = 1e-8  # of the largest eigenvalue: beyond what rounding makes of a 
 def check_gram(K: Any) -> Array:
     """A square, symmetric, dense Gram matrix in float64, or a ValueError that says what is wrong and how to mend it."""
     K = K.toarray() if sparse.issparse(K) else np.asarray(K)
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(
-            f"The kernel matrix must be square, n_samples x n_samples, when fitting; got shape {K.shape}. "
-            'Pass kernel(X_train, X_train) to fit with kernel="precomputed".'
-        )
+    require_gram_shape(K.shape)
     scale = float(np.abs(K).max(initial=0.0))
     skew = float(np.abs(K - K.T).max(initial=0.0))
     if skew > (1e-10 if K.dtype == np.float64 else 1e-5) * scale:
@@ -37,6 +33,15 @@ def check_gram(K: Any) -> Array:
     require_square(len(K))
     precise = K.astype(np.float64)
     return precise if skew == 0 else 0.5 * (precise + precise.T)
+
+
+def require_gram_shape(shape: tuple[int, ...]) -> None:
+    """Refuse a matrix that does not compare every training row with every other."""
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(
+            f"The kernel matrix must be square, n_samples x n_samples, when fitting; got shape {shape}. "
+            'Pass kernel(X_train, X_train) to fit with kernel="precomputed".'
+        )
 
 
 def require_semidefinite(K: Array, rounding: float) -> None:

@@ -48,12 +48,6 @@ class TraceOptions:
     max_events: int | None = None
     _found: list[Attempt] | None = None
 
-    def __post_init__(self) -> None:
-        if self.jitter is not None and not self.jitter >= 0:
-            raise ValueError(f"jitter must be nonnegative; got {self.jitter!r}.")
-        if self.max_events is not None and self.max_events < 1:
-            raise ValueError(f"max_events must be at least 1; got {self.max_events!r}.")
-
     def attempts(self, rows: TrainingRows) -> list[Attempt]:
         """What to try one after the other; found once for all paths over one Gram matrix."""
         if self._found is None:

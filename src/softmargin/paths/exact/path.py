@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from softmargin._constraints import is_number
 from softmargin.expansions import canonical_sparse
 from softmargin.paths.exact.pieces import ParametricQP, Piece, balance
 from softmargin.paths.exact.training_rows import TrainingRows
@@ -243,6 +244,8 @@ class Path:
 
     def _check(self, t: float) -> float:
         low, high = self.range
+        if not is_number(t):
+            raise ValueError(f"{self.parameter} must be a number in [{low:.6g}, {high:.6g}]; got {t!r}.")
         if not (low <= t <= high):
             raise ValueError(f"{self.parameter}={t!r} lies outside this path, which covers [{low:.6g}, {high:.6g}].")
         if np.isinf(t):  # beyond the last breakpoint nothing moves; a finite value avoids inf - inf

@@ -21,7 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
-from softmargin.expansions import Kernel, canonical_sparse
+from softmargin.expansions import Kernel, canonical_sparse, require_gram_shape
+from softmargin.paths.arguments import check_given, class_codes
 from softmargin.paths.exact.attempts import TraceOptions, trace_path
 from softmargin.paths.exact.flat_ends import flat_ends
 from softmargin.paths.exact.path import EXACT, Path, PosedPath
@@ -57,7 +58,7 @@ def cost_path(
     X, y : array-like
         Training rows and their labels, of any two values.
     C_min, C_max : float, default=0.0 and 1e4
-        Range of the cost; ``C_max`` may be infinite.
+        Range of the cost; ``C_max`` may be infinite, else at most 1e20.
     kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
         None uses the features themselves; with few features no n x n matrix is made.
     gamma, degree, coef0 :
@@ -83,10 +84,11 @@ def cost_path(
     >>> bool(path.at(2.5).gap < 1e-7)
     True
     """
-    if not 0 <= C_min < C_max:
+    check_given(locals())
+    if not C_min < C_max:
         raise ValueError(f"C_min and C_max must satisfy 0 <= C_min < C_max; got {C_min!r} and {C_max!r}.")
     rows = _training_rows(X, y, sample_weight, kernel, gamma=gamma, degree=degree, coef0=coef0)
-    return _measured(_cost_path(rows, C_min, C_max, TraceOptions(jitter, max_events)))
+    return _measured(_cost_path(rows, float(C_min), float(C_max), TraceOptions(jitter, max_events)))
 
 
 def cost_paths(K: Array, y: Array, weights: Array, *, C_max: float) -> Iterator[Path]:
@@ -187,8 +189,8 @@ def weight_path(
     >>> path.decision_function(X[:2], 0.3).shape
     (2,)
     """
-    _check_cost(C)
-    rows = _training_rows(X, y, sample_weight, kernel, gamma=gamma, degree=degree, coef0=coef0)
+    check_given(locals())
+    C, rows = float(C), _training_rows(X, y, sample_weight, kernel, gamma=gamma, degree=degree, coef0=coef0)
     zero = np.zeros_like(rows.bound)
     up = np.where(rows.y > 0, 2 * C * rows.bound, 0.0)
     down = np.where(rows.y < 0, -2 * C * rows.bound, 0.0)
@@ -265,8 +267,8 @@ def balance_path(
     >>> bool(path.at(math.inf).objective >= path.at(1.0).objective)
     True
     """
-    _check_cost(C)
-    rows = _training_rows(X, y, sample_weight, kernel, gamma=gamma, degree=degree, coef0=coef0)
+    check_given(locals())
+    C, rows = float(C), _training_rows(X, y, sample_weight, kernel, gamma=gamma, degree=degree, coef0=coef0)
     zero = np.zeros_like(rows.bound)
     plus, minus = np.where(rows.y > 0, C * rows.bound, 0.0), np.where(rows.y < 0, C * rows.bound, 0.0)
     problem = ParametricQP(rows.y, -minus, -plus, plus, minus)
@@ -298,23 +300,19 @@ def _constant_pieces(rows: TrainingRows, problem: ParametricQP) -> list[Piece]:
     ]
 
 
-def _check_cost(C: float) -> None:
-    if not (np.isfinite(C) and C > 0):
-        raise ValueError(f"C must be a positive finite number; got {C!r}.")
-
-
 def _training_rows(X: Any, y: Any, sample_weight: Any, kernel: Any, **parameters: Any) -> TrainingRows:
     X, y = check_X_y(canonical_sparse(X), y, accept_sparse="csr", dtype=np.float64)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     rows = np.flatnonzero(weight > 0)
-    classes, codes = np.unique(y[rows], return_inverse=True)
+    classes, codes = class_codes(y[rows])
     if len(classes) != 2:
         raise ValueError(f"a path needs two classes among the rows of positive weight; y has {len(classes)}.")
     resolved = None
     if kernel is not None:
         resolved = Kernel.resolve(kernel, X[rows], codes, weight=weight[rows], **parameters)
-        if resolved.precomputed and sparse.issparse(X):
-            X = X.toarray()
+        if resolved.precomputed:
+            require_gram_shape(X.shape)
+            X = X.toarray() if sparse.issparse(X) else X
     signs, weight = np.where(codes == 1, 1.0, -1.0), weight[rows]
     if sparse.issparse(X) or (resolved is not None and resolved.precomputed):
         first, member = np.arange(len(rows)), np.arange(len(rows))

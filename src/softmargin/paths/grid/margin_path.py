@@ -19,8 +19,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
+from softmargin._parameters import POSITIVE
 from softmargin.expansions import Kernel, canonical_sparse, expand
 from softmargin.losses import Loss, get
+from softmargin.paths.arguments import check_given, class_codes
 from softmargin.paths.grid.continuation import continuation
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
@@ -69,8 +71,7 @@ class MarginPath:
 
     def at(self, C: float) -> Solution:
         """The solution at the value of the grid nearest to ``C`` (in ratio), with its certified gap."""
-        if not (np.isfinite(C) and C > 0):
-            raise ValueError(f"C must be a positive number; got {C!r}.")
+        POSITIVE.check("C", C)
         k = int(np.argmin(np.abs(np.log(self.Cs / C))))
         return Solution(
             self.coefs[k],
@@ -162,11 +163,12 @@ def margin_path(
     >>> int((path.coefs[0] != 0).sum()), bool(path.gaps.max() <= 1e-6)
     (0, True)
     """
+    check_given(locals())
     formats = ("csr", "csc")
     X, y = check_X_y(
         canonical_sparse(X), y, accept_sparse=formats, dtype=[np.float64, np.float32], accept_large_sparse=False
     )
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = class_codes(y)
     if len(classes) != 2:
         raise ValueError(f"margin_path needs exactly two classes in y; got {len(classes)}: {classes[:5].tolist()}.")
     loss = get(loss) if isinstance(loss, str) else loss
@@ -182,7 +184,7 @@ def margin_path(
     if kernel is not None:
         resolved = Kernel.resolve(kernel, X, codes, gamma=gamma, degree=degree, coef0=coef0)
     expansion = expand(X, resolved)
-    penalty = ElasticNet(l1_ratio, _check_factors(factors, expansion.shape[1]), positive)
+    penalty = ElasticNet(l1_ratio, factors, bool(positive))
     problem = Problem(loss, expansion, np.where(codes == 1, 1.0, -1.0), weights, penalty, fit_intercept=fit_intercept)
     first, null = first_move(problem)
     solutions, values = _solve_all(problem, _values(Cs, first, eps), first, null, tol, max_iter)
@@ -245,21 +247,5 @@ def _null_at(null: Solution, C: float) -> Solution:
 
 def _values(Cs: Any, first: float, eps: float) -> Array:
     if np.ndim(Cs) == 0:
-        if int(Cs) != Cs or Cs < 1:
-            raise ValueError(f"Cs must be a positive integer or an array of positive values; got {Cs!r}.")
-        if not 0 < eps < 1:
-            raise ValueError(f"eps must lie strictly between 0 and 1; got {eps!r}.")
         return np.asarray(first * np.geomspace(1.0, 1.0 / eps, int(Cs)))
-    values = np.sort(np.asarray(Cs, dtype=np.float64).ravel())
-    if len(values) == 0 or not np.all(np.isfinite(values)) or values[0] <= 0:
-        raise ValueError(f"Cs must be a positive integer or an array of positive values; got {Cs!r}.")
-    return values
-
-
-def _check_factors(factors: Any, n_coef: int) -> Array | None:
-    if factors is None:
-        return None
-    factors = np.asarray(factors, dtype=np.float64)
-    if factors.shape != (n_coef,) or not np.all(np.isfinite(factors)) or np.any(factors < 0):
-        raise ValueError(f"factors must be {n_coef} finite nonnegative numbers, one per coefficient; got {factors!r}.")
-    return factors
+    return np.sort(np.asarray(Cs, dtype=np.float64).ravel())

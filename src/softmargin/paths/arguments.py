@@ -1,0 +1,46 @@
+"""What a path is asked: arguments are refused by name, as those of estimators are, and labels become codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from softmargin._constraints import COUNT, NONE, Constraint, check_each, number
+from softmargin._parameters import LOSS, NONNEGATIVE, SHARED
+
+__all__ = ["check_given", "class_codes"]
+
+
+def _are_costs(value: Any) -> bool:
+    if np.ndim(value) == 0:
+        return False
+    values = np.asarray(value)
+    return values.dtype.kind in "iuf" and values.size > 0 and bool(np.all((values > 0) & (values < np.inf)))
+
+
+_ALLOWED = {
+    **{name: parameter.constraint for name, parameter in SHARED.items()},
+    "C_min": NONNEGATIVE,
+    "C_max": number("a positive number below 1e20, or inf", lambda value: 0 < value < 1e20 or value == np.inf),
+    "Cs": COUNT | Constraint("an array of positive, finite numbers", _are_costs),
+    "eps": number("a number strictly between 0 and 1", lambda value: 0 < value < 1),
+    "loss": LOSS,
+    "jitter": NONE | NONNEGATIVE,
+    "max_events": NONE | COUNT,
+}
+
+
+def check_given(arguments: Mapping[str, Any]) -> None:
+    """Refuse the first argument whose value is not allowed; rows, labels and weights are looked at where used."""
+    check_each(_ALLOWED, **{name: value for name, value in arguments.items() if name in _ALLOWED})
+
+
+def class_codes(y: Any) -> tuple[Any, Any]:
+    """The labels in their order and the number of each row's label among them."""
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in np.asarray(y).tolist()}))
+        raise ValueError(f"y must hold labels of one kind that have an order; got labels of type {kinds}.") from error
