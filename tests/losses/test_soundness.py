@@ -218,10 +218,31 @@ def test_a_constant_added_to_a_loss_changes_no_fit(value, shift, l1_ratio):
     assert losses.check_loss(moved)["floor"].passed
 
 
-@pytest.mark.parametrize("floor", [3.0, np.nan, -np.inf, "0", True])
+@pytest.mark.parametrize("floor", [3.0, 1e-3])
 def test_a_floor_above_a_value_is_refused(floor):
-    with pytest.raises(ValueError, match="floor must be a finite number and no larger than any value"):
+    with pytest.raises(ValueError, match="floor must be no larger than any value of the loss, which goes down to 0"):
         losses.make_loss(deviance, floor=floor)
+    assert losses.make_loss(deviance, floor=-1).floor == -1.0
+
+
+ARGUMENTS = {
+    "value": (3, None, "logistic"),
+    **dict.fromkeys(("slope", "curvature", "weight"), (3, "yes", [1.0], True)),
+    "log_odds": (3, "yes", lambda f: f * np.nan, lambda f: 1.0),
+    "majorize": (3, "yes", lambda u: None, lambda u: u, lambda u: 1 / 0, lambda: None),
+    **dict.fromkeys(("convex", "smooth"), ("yes", 1, [True])),
+    "name": (3, None, b"mine"),
+    "curvature_bound": (-1, np.nan, "1", True, [1.0]),
+    "floor": (np.nan, -np.inf, "0", True, [0.0]),
+    "base": (3, "hinge", losses.Welsch()),
+}
+
+
+@pytest.mark.parametrize(("name", "bad"), [(name, bad) for name, values in ARGUMENTS.items() for bad in values])
+def test_what_an_argument_of_a_loss_cannot_mean_is_refused_by_name(name, bad):
+    given = {"value": deviance, **({"weight": np.ones_like} if name == "base" else {}), name: bad}
+    with pytest.raises(ValueError, match=f"^{name} must be "):
+        losses.make_loss(**given)
 
 
 def test_the_report_sees_a_corner_that_a_loss_does_not_declare():

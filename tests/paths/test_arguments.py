@@ -46,7 +46,7 @@ def test_every_argument_is_looked_at(maker):
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("y", [[None] * 24, [None, 1] * 12, [1, "a", None] * 8], ids=["none", "some", "mixed"])
 def test_labels_without_an_order_are_refused(maker, y):
-    with pytest.raises(ValueError, match=r"y must hold labels of one kind.*NoneType"):
+    with pytest.raises(ValueError, match=r"y must hold labels of one type; got .*NoneType"):
         maker(X, np.array(y, dtype=object))
 
 

@@ -15,12 +15,12 @@ import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import logit
 
+from softmargin._constraints import BOOLEAN, NONE, TEXT, Constraint, check_each, number
 from softmargin.losses._base import Array, Kink, Loss, Majorizer, NoLink, floating, require
 from softmargin.losses._corners import find_corners
 from softmargin.losses._differentiate import Function, differentiate, label
@@ -32,6 +32,16 @@ from softmargin.losses._soundness import vectorised
 __all__ = ["CustomLoss", "make_loss"]
 
 _PROBES = np.linspace(-9.97, 10.03, 401)
+_OF_MARGINS = Constraint("a function of the margins", callable)
+_ALLOWED = {
+    "value": _OF_MARGINS,
+    **dict.fromkeys(("slope", "curvature", "weight", "majorize"), NONE | _OF_MARGINS),
+    "log_odds": NONE | Constraint("a function of the scores", callable),
+    "name": TEXT,
+    **dict.fromkeys(("convex", "smooth"), NONE | BOOLEAN),
+    "curvature_bound": NONE | number("a nonnegative number", lambda value: value >= 0),
+    "floor": NONE | number("a finite number", lambda value: abs(value) < math.inf),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -202,14 +212,19 @@ def make_loss(
     >>> welsch.convex, float(welsch.majorize(np.array([-1.0])).weights[0].round(4))
     (False, 0.0183)
     """
-    require(callable(value), "value", value, "a function of the margins")
+    check_each(_ALLOWED, **{argument: given for argument, given in locals().items() if argument in _ALLOWED})
     seen = vectorised(value, _PROBES, "value")
     require(bool(np.all(np.isfinite(seen))), "value", "nan or inf", "finite on margins in [-10, 10]")
+    least = infimum(value)
     if floor is not None:
-        least = infimum(value)
-        number = isinstance(floor, Real) and not isinstance(floor, bool) and math.isfinite(floor)
-        allowed = f"a finite number and no larger than any value of the loss, which goes down to {least:.6g}"
-        require(number and floor <= least + 1e-6 * max(1.0, abs(least)), "floor", floor, allowed)
+        allowed = f"no larger than any value of the loss, which goes down to {least:.6g}"
+        require(floor <= least + 1e-6 * max(1.0, abs(least)), "floor", floor, allowed)
+    if log_odds is not None:
+        odds = vectorised(log_odds, _PROBES, "log_odds")
+        require(not bool(np.any(np.isnan(odds))), "log_odds", "nan", "a number at every score in [-10, 10]")
+    if majorize is not None:
+        made = _attempted(majorize)
+        require(isinstance(made, Majorizer), "majorize", made, "a function from margins to a Majorizer")
     corners = find_corners(value)
     smooth = not corners if smooth is None else smooth
     lines = _two_lines(seen, corners)
@@ -226,19 +241,19 @@ def make_loss(
     if convex is None:
         convex = bool(np.all(steps >= -1e-7 * max(1.0, float(np.max(np.abs(slopes))))))
     with np.errstate(all="ignore"):
-        odds = _slope_ratio(slope_function, np.linspace(0.01, 9.9, 200))
-        informative = bool(np.any(np.diff(odds) > 0)) and not bool(np.any(np.diff(odds) < -1e-9))
+        ratio = _slope_ratio(slope_function, np.linspace(0.01, 9.9, 200))
+        informative = bool(np.any(np.diff(ratio) > 0)) and not bool(np.any(np.diff(ratio) < -1e-9))
     return CustomLoss(
         value_function=value,
         slope_function=slope_function,
         curvature_function=curvature_function,
         label=name,
-        convex=convex,
-        smooth=smooth,
+        convex=bool(convex),
+        smooth=bool(smooth),
         link_function=log_odds,
         majorizer=majorize,
-        bound=curvature_bound,
-        minimum=infimum(value) if floor is None else floor,
+        bound=float(curvature_bound),
+        minimum=least if floor is None else float(floor),
         corners=corners,
         weight_function=weight,
         base=base,
@@ -258,6 +273,18 @@ class WeightedSlope:
 
     def __repr__(self) -> str:
         return f"{label(self.weight)} times that of {self.base!r}"
+
+
+def _attempted(majorize: Function) -> Any:
+    """What ``majorize`` makes of margins, or an error that says what it is to make of them."""
+    try:
+        with np.errstate(all="ignore"):
+            return majorize(_PROBES)
+    except Exception as error:
+        raise ValueError(
+            f"majorize must be a function from an array of margins to a Majorizer; it raises {type(error).__name__}: "
+            f"{error}."
+        ) from error
 
 
 def _checked_base(weight: Function, base: Loss | None) -> Loss:

@@ -43,4 +43,6 @@ def class_codes(y: Any) -> tuple[Any, Any]:
         return np.unique(y, return_inverse=True)
     except TypeError as error:
         kinds = ", ".join(sorted({type(label).__name__ for label in np.asarray(y).tolist()}))
-        raise ValueError(f"y must hold labels of one kind that have an order; got labels of type {kinds}.") from error
+        raise ValueError(
+            f"y must hold labels of one type; got {kinds}. Drop rows without a label, and convert the others to text."
+        ) from error
