@@ -25,9 +25,15 @@ _LARGE_GAP = 1e-3  # of a fit that says it did not converge: its scores are no c
 
 
 def fit_plain(model: Any, X: Any, y: Any, weight: Any = None) -> Any:
-    """Fit with errors judged; the weights only where there are some."""
-    with judged():
-        return model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+    """Fit with errors judged; the weights only where there are some. What is refused must leave nothing behind."""
+    try:
+        with judged():
+            return model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+    except Refusal as refusal:
+        left = [name for name in vars(model) if name.endswith("_")]
+        if left:
+            raise Fault("a refused fit leaves something", f"{left} after {refusal}") from refusal
+        raise
 
 
 def _pair(
