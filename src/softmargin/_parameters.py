@@ -97,7 +97,8 @@ SHARED: dict[str, Parameter] = {
         ),
         'None, "linear", "rbf", "poly", "laplacian", "matern", "precomputed" or callable',
         'None uses the features themselves. With "precomputed", ``X`` is the square kernel matrix of the training\n'
-        "rows in ``fit`` and the matrix of similarities to them in ``predict``.",
+        "rows in ``fit`` and the matrix of similarities to them in ``predict``. A callable gets two rows and returns\n"
+        "a number; one that takes no single rows gets two matrices of rows and returns that of their similarities.",
     ),
     "gamma": Parameter(
         one_of("scale", "median", "mean") | POSITIVE,

@@ -50,7 +50,8 @@ class MulticategorySVC(SimultaneousClassifier):
         Weight of the sum of losses. With two classes ``C`` is twice that of the binary machine, because
         ``|f_1|^2 + |f_2|^2 = 2 |f_2|^2``.
     kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves and never forms an n x n matrix.
+        None uses the features themselves and never forms an n x n matrix. A callable gets two rows and returns a
+        number; one that takes no single rows gets two matrices of rows and returns that of their similarities.
     max_iter : int, default=1000
         Largest number of passes over the rows (of interior steps for a "bounded" machine of moderate size).
     random_state : int, RandomState or None, default=0

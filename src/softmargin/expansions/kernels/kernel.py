@@ -1,7 +1,7 @@
 """From a user's words to a similarity with all its parameters decided.
 
 ``kernel`` is the name of a registered function (:mod:`softmargin.expansions.kernels.function`), a function of that kind
-with its parameters, "precomputed" or any callable of two matrices of rows; ``gamma`` may be a word
+with its parameters, "precomputed" or any callable (:mod:`softmargin.expansions.kernels.own`); ``gamma`` may be a word
 (:mod:`softmargin.expansions.kernels.width`).
 """
 
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics.pairwise import pairwise_kernels
 
 from softmargin.expansions.kernels.function import KernelFunction, find
+from softmargin.expansions.kernels.own import own_similarities
 from softmargin.expansions.kernels.rbf import SINGLE_GAMMA
 from softmargin.expansions.kernels.width import resolve_gamma
 from softmargin.expansions.memory import require_square
@@ -110,8 +110,7 @@ class Kernel:
             require_square(A.shape[0], A.dtype.itemsize)
         if self.is_own:
             assert callable(self.name)
-            similarities = _of_sparse_rows if sparse.issparse(A) and sparse.issparse(B) else _of_rows
-            return _finite(similarities(self.name, A, B), "the kernel function given")
+            return _finite(own_similarities(self.name, A, B), "the kernel function given")
         wide = self._placed(A)
         K = self.function(wide, wide if A is B else self._placed(B))
         return _finite(K, f"kernel={self.name!r}").astype(np.result_type(A.dtype, B.dtype), copy=False)
@@ -122,22 +121,6 @@ class Kernel:
             return X.astype(np.float64, copy=False) - np.array(self.origin)
         plain = X.dtype != np.float32 or SINGLE_GAMMA[0] < self.gamma < SINGLE_GAMMA[1]
         return X if plain else X.astype(np.float64)
-
-
-def _of_rows(function: Callable[[Any, Any], Any], A: Any, B: Any) -> Array:
-    return np.asarray(pairwise_kernels(A, B, metric=function))
-
-
-def _of_sparse_rows(function: Callable[[Any, Any], Any], A: Any, B: Any) -> Array:
-    """The same with each sparse row cut out once, not once for every pair."""
-    left = [A[[i]] for i in range(A.shape[0])]
-    if A is not B:
-        right = [B[[j]] for j in range(B.shape[0])]
-        return np.array([[function(a, b) for b in right] for a in left], dtype=np.float64).reshape(len(left), -1)
-    K = np.empty((len(left), len(left)))
-    for i, row in enumerate(left):
-        K[i, : i + 1] = K[: i + 1, i] = [function(row, other) for other in left[: i + 1]]
-    return K
 
 
 def _finite(K: Array, what: str) -> Array:

@@ -60,7 +60,8 @@ def cost_path(
     C_min, C_max : float, default=0.0 and 1e4
         Range of the cost; ``C_max`` may be infinite, else at most 1e20.
     kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves; with few features no n x n matrix is made.
+        None uses the features themselves; with few features no n x n matrix is made. A callable gets two rows and
+        returns a number; one that takes no single rows gets two matrices of rows and returns that of similarities.
     gamma, degree, coef0 :
         Kernel parameters; ``rbf`` is ``exp(-gamma |x - x'|^2)``.
     sample_weight : array-like of shape (n,), optional
@@ -163,7 +164,8 @@ def weight_path(
     C : float, default=1.0
         Weight of the sum of losses.
     kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves; with few features no n x n matrix is made.
+        None uses the features themselves; with few features no n x n matrix is made. A callable gets two rows and
+        returns a number; one that takes no single rows gets two matrices of rows and returns that of similarities.
     gamma, degree, coef0 :
         Kernel parameters; ``rbf`` is ``exp(-gamma |x - x'|^2)``.
     sample_weight : array-like of shape (n,), optional
@@ -240,7 +242,8 @@ def balance_path(
     C : float, default=1.0
         Weight of the sum of losses.
     kernel : None, "linear", "rbf", "poly", "precomputed" or callable, default=None
-        None uses the features themselves; with few features no n x n matrix is made.
+        None uses the features themselves; with few features no n x n matrix is made. A callable gets two rows and
+        returns a number; one that takes no single rows gets two matrices of rows and returns that of similarities.
     gamma, degree, coef0 :
         Kernel parameters; ``rbf`` is ``exp(-gamma |x - x'|^2)``.
     sample_weight : array-like of shape (n,), optional
