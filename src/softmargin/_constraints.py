@@ -12,7 +12,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 __all__ = [
     "BOOLEAN",
@@ -123,6 +122,8 @@ def check_each(constraints: Mapping[str, Constraint], **given: Any) -> None:
 
 def check_fitted(name: str, model: Any) -> None:
     """Refuse what is no classifier, by the name of its argument, and a classifier before its fit (NotFittedError)."""
+    from sklearn.utils.validation import check_is_fitted  # losses need none of it, and read this module
+
     CLASSIFIER.check(name, model)
     check_is_fitted(model)
 
