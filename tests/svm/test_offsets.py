@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
-from softmargin import MarginClassifier
+from softmargin import MarginClassifier, ProbabilisticSVC, RobustSVC, TruncatedLogisticRegression
 from softmargin.expansions import DenseFeatures, SparseFeatures
 from softmargin.losses import BalancedHinge, Hinge
 from softmargin.penalties import ElasticNet
@@ -56,3 +57,24 @@ def test_a_large_constant_column_is_the_intercept_and_costs_no_accuracy(loss, ma
     model = MarginClassifier(loss=loss, C=100.0).fit(made(np.insert(X, place, value, axis=1)), y)
     assert model.solution_.converged
     assert model.solution_.objective == pytest.approx(without.solution_.objective, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TruncatedLogisticRegression(kernel="linear"),
+        ProbabilisticSVC(kernel="linear", n_weights=4),
+        RobustSVC(kernel="linear"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("n", [80, 350])
+def test_coefficients_of_a_linear_kernel_far_from_zero_serve_the_rows_as_they_are(model, n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3)) + np.array([1e4, 0.0, -50.0])
+    y = (X[:, 1] + rng.normal(size=n) > 0).astype(int)
+    model = clone(model).fit(X, y)
+    dual, intercept = np.atleast_2d(model.dual_coef_), np.atleast_1d(model.intercept_)
+    scores = X @ X[model.support_].T @ dual.T + intercept
+    middle = scores.shape[1] // 2  # of class weights: the unweighted machine
+    np.testing.assert_allclose(scores[:, middle], model.decision_function(X), atol=1e-4)

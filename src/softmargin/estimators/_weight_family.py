@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.estimators._base.fitted_score import in_their_precision, without_rows
-from softmargin.expansions import Expansion, Kernel, KernelScore
+from softmargin.expansions import Expansion, Kernel, KernelColumns, KernelScore
 from softmargin.paths import weight_path
 from softmargin.probability import Bracket, bracket, zero_level
 from softmargin.solvers import (
@@ -100,7 +100,7 @@ class GridFamily(WeightFamily):
         self._on_grid = np.arange(len(self.pi)) if m % 2 == 0 else np.delete(np.arange(len(self.pi)), self._half)
         largest = 2 * float(weights.max()) * (2 if method == "psi" else 1)
         self._family = KinkedFamily(expansion, intercept=True, largest=largest, tol=plan.tol, max_iter=plan.max_iter)
-        coef = np.empty((expansion.shape[1], len(self.pi)))
+        coef: np.ndarray = np.empty((expansion.shape[1], len(self.pi)))
         scores, self.intercept = np.empty((len(y), len(self.pi))), np.empty(len(self.pi))
         svms = self._fit_svms(y, weights)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
@@ -112,6 +112,8 @@ class GridFamily(WeightFamily):
                 self.converged = self.converged and found.converged
                 if j == self._half:
                     self.plain = _plain(found, column, objective, plan.tol)
+        if isinstance(expansion, KernelColumns):
+            coef = expansion.balanced(coef)
         self.scorer: Any = expansion.scorer(coef)
         self._support = expansion.support(coef)
         self.training = bracket(scores[:, self._on_grid])
@@ -197,6 +199,8 @@ class GridFamily(WeightFamily):
     def attributes(self, rows: np.ndarray) -> dict[str, Any]:
         found = {"weights_": self.pi, "intercept_": self.intercept}
         if isinstance(self.scorer, KernelScore):
+            if self.scorer.kernel.origin is not None:
+                found["intercept_"] = self.intercept + self.scorer.at_zero
             return found | {"support_": rows[self._support], "dual_coef_": self.scorer.coef.T}
         return found | {"coef_": self.scorer.coef.T}
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.estimators._base.training_set import TrainingSet
-from softmargin.expansions import KernelScore, LinearScore
+from softmargin.expansions import KernelColumns, KernelScore, LinearScore
 
 __all__ = ["FittedScore", "Scored", "fit_or_nothing", "in_their_precision", "without_rows"]
 
@@ -51,6 +51,8 @@ class FittedScore:
             )
         # in the order that files give back, whatever a solver left: products of another order round otherwise
         coef, intercept = np.array(coef, dtype=np.float64, order="C"), np.array(intercept, dtype=np.float64)
+        if isinstance(data.shared, KernelColumns):
+            coef = data.shared.balanced(coef)
         score, chosen = data.shared.scorer(coef), data.shared.support(coef)
         if dtype != np.float64:
             score, intercept = in_their_precision(data.typical()[0], score, intercept)

@@ -215,6 +215,17 @@ class KernelColumns:
         support = self.support(coef)
         return KernelScore(self.kernel, self.points[support], coef[support])
 
+    def balanced(self, coef: Array) -> Array:
+        """Coefficients of the same scores that sum up to nothing, by that of the row that is the origin."""
+        if self.kernel.origin is None:
+            return coef
+        at = np.flatnonzero(np.all(self.points == np.array(self.kernel.origin), axis=1))
+        if len(at):
+            coef = coef.copy()
+            coef[at] = 0.0
+            coef[at[0]] = -coef.sum(axis=0)
+        return coef
+
     def support(self, coef: Array) -> NDArray[np.intp]:
         """The training rows that prediction needs."""
         return np.flatnonzero(coef if coef.ndim == 1 else np.any(coef != 0, axis=1))

@@ -58,14 +58,20 @@ class Kernel:
     def with_free_origin(self, X: Any) -> Kernel:
         """The kernel beside a free intercept, which undoes any shift of the rows that a linear kernel multiplies.
 
-        Where they lie far out, products of the rows as they are would not hold what tells them apart.
+        Where they lie far out, products of the rows as they are would not hold what tells them apart. The origin is the
+        row next to their means: its own coefficient, which then makes no score, is free to balance the others, so that
+        the same coefficients serve the rows as they are (:meth:`KernelColumns.balanced`).
         """
         if self.name != "linear" or sparse.issparse(X):
             return self
         with np.errstate(over="ignore", invalid="ignore"):
             means, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
             far = np.isfinite(means) & (np.abs(means) > _FAR * spread)
-        return replace(self, origin=tuple(np.where(far, means, 0.0).tolist())) if far.any() else self
+            if not far.any():
+                return self
+            away = (X[:, far] - means[far]) / np.where(spread[far] > 0, spread[far], 1.0)
+            middle = int(np.argmin(np.einsum("ij,ij->i", away, away)))
+        return replace(self, origin=tuple(X[middle].astype(np.float64).tolist()))
 
     @cached_property
     def function(self) -> KernelFunction:

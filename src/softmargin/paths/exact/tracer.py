@@ -34,6 +34,7 @@ _FLAT_INTERCEPTS: dict[float | None, float] = {0.0: 1.0, 1.0: -1.0}  # of the tr
 _LEVEL = 1e-12  # h varying less than this, times the size sum|u| max K_ii of its summands, is constant,
 _LEVEL_SCORE = 1e-9  # unless it varies by more than this: large summands may leave a small difference
 _NEGLIGIBLE = 1e-8  # scores below this change no objective by more than the gap that counts as exact
+_ROUNDED = 1e-11  # of the longest axis
 _FAR = 1e6  # cost times squared row length from which digits are short
 _NEAR = (1e-7, 1e-5)  # of the box: guesses closer to a bound are at it
 _SLIVER = 1e-7  # relative length bridged by the first restart
@@ -94,7 +95,8 @@ class Tracer:
         seen = max(int(np.sum(_total(problem, t) * lengths**2 >= self.unseen * (1 - 1e-6))), 1)
         self.leaves_out |= seen < len(lengths)
         if seen != self._matrix.shape[1]:
-            self._use(self.rows.matrix if seen == len(lengths) else np.ascontiguousarray(features[:, :seen]))
+            whole = seen == self.rows.matrix.shape[1]
+            self._use(self.rows.matrix if whole else np.ascontiguousarray(features[:, :seen]))
 
     def _product(self, u: Array) -> Array:
         return (u @ self._matrix) @ self._matrix.T if self.rows.linear else u @ self._matrix
@@ -290,11 +292,14 @@ class Tracer:
 
 
 def _principal(X: Array) -> tuple[Array, Array]:
-    """Features turned to their principal axes, and the largest coordinate on each, from large to small."""
-    _, axes = np.linalg.eigh(X.T @ X)
-    turned = X @ axes
+    """Features turned to their principal axes, and the largest coordinate on each, from large to small.
+
+    Axes along which the rows differ by rounding alone (repeated columns far from zero) are none.
+    """
+    turned = X @ np.linalg.svd(X, full_matrices=False)[2].T
     lengths = np.abs(turned).max(axis=0, initial=0.0)
     order = np.argsort(-lengths)
+    order = order[lengths[order] > _ROUNDED * lengths.max(initial=0.0)]
     return turned[:, order], lengths[order]
 
 

@@ -222,7 +222,11 @@ def _by_smoother_losses(problem: Problem, direct: Solution, tol: float, max_iter
         steps = min(max(max_iter - n_iter, 0), _DIRECT)
         found = _descend(problem.with_loss(loss), found, max(tol, _ROUGH), steps, verbose)
         n_iter += found.n_iter
+        if found.gap > max(tol, _ROUGH):  # it is not the flat pieces that hold it up
+            found = None
+            break
     if found is None:
+        direct.n_iter = n_iter
         return direct
     steps = min(max(max_iter - n_iter, 0), _SETTLED * _DIRECT)
     found = _descend(problem, found, tol, steps, verbose)

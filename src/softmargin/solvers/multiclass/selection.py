@@ -43,7 +43,7 @@ __all__ = ["selects", "solve_selection", "zero_sum_threshold"]
 
 Array = NDArray[np.floating[Any]]
 
-_ROUNDS = 200
+_ROUNDS = 1000
 _STEPS = 20  # proximal steps that count as one
 _MOST_STEPS = 20_000  # proximal steps of a convex problem beyond which no digits come that Newton's steps do not bring
 _BEFORE_NEWTON = 100  # proximal steps before Newton's are tried all the same, four times as many each time
