@@ -63,8 +63,13 @@ def _shown(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """A real scalar that is no bool and no NaN."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and bool(value == value)
+    """A real scalar that is no bool and no NaN, and within the range of double precision (or infinite)."""
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        return float(value) == float(value)
+    except OverflowError:
+        return False
 
 
 def number(words: str, allows: Callable[[Any], bool]) -> Constraint:

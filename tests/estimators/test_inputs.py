@@ -224,3 +224,14 @@ def test_weights_that_cannot_be_added_up_are_refused_quietly(name, size):
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match=r"sample_weight .*double precision"):
             make(name).fit(X, y, sample_weight=np.full(len(y), size))
+
+
+@pytest.mark.parametrize("name", list(CLASSIFIERS))
+def test_a_table_that_is_only_planned_is_refused_with_the_remedy(name):
+    X, y, _ = binary()
+    frame = pl.DataFrame(X, schema=["u", "v", "w", "x"])
+    with pytest.raises(TypeError, match=r"LazyFrame.*collect\(\)"):
+        make(name).fit(frame.lazy(), y)
+    model = quiet_fit(make(name), frame, y)
+    with pytest.raises(TypeError, match=r"LazyFrame.*collect\(\)"):
+        model.predict(frame.lazy())

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -138,3 +139,30 @@ def test_robust_machines_that_fit_a_constant_say_so():
             model = softmargin.RobustSVC(sigma=sigma, C=0.1).fit(X, y)
         assert model.status_ in ("constant", "degenerate")
         assert len(set(model.predict(X))) == 1
+
+
+EXTREMES = (10**30, 10**400, 1e308, 5e-324)
+
+
+def numbers_of(name):
+    """The parameters of an estimator that may be any positive number, or many of something that is laid out at once."""
+    kind = CLASSIFIERS[name]
+    laid_out = {"n_weights", "grid", "Cs"}
+    for parameter in make(name).get_params(deep=False):
+        constraint = constraint_of(kind, parameter)
+        if constraint is not None and (constraint.allows(0.75) or parameter in laid_out):
+            yield parameter
+
+
+@pytest.mark.parametrize(("name", "parameter"), [(name, one) for name in CLASSIFIERS for one in numbers_of(name)])
+def test_extreme_numbers_are_fitted_with_or_refused(name, parameter):
+    X, y, _ = binary(30)
+    for value in EXTREMES:
+        model = make(name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                model.set_params(**{parameter: value}).fit(X, y)
+            except ValueError:
+                continue
+            assert set(model.predict(X)) <= {0, 1}

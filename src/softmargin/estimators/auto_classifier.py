@@ -320,8 +320,7 @@ class AutoClassifier(ClassifierBase):
         """
         import pandas as pd
 
-        check_is_fitted(self)
-        read = self._validate(X, reset=False)
+        read = self._prediction_set(X)
         if not isinstance(read, Table):
             raise ValueError("explain reads tables with named columns; X is a sparse matrix.")
         if not 0 <= row < len(read):

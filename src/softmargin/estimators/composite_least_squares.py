@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from softmargin._constraints import BOOLEAN, Constraint, integer, one_of
+from softmargin._constraints import BOOLEAN, Constraint, one_of, several
 from softmargin.estimators._base.parameters import POSITIVE, SHARE
 from softmargin.estimators._base.simultaneous import SimultaneousClassifier
 from softmargin.estimators._base.training_set import TrainingSet
@@ -14,19 +14,11 @@ from softmargin.losses.multiclass import CompositeLeastSquares
 from softmargin.probability import RESCALINGS, least_squares_probability
 from softmargin.solvers import Solution, solve
 from softmargin.solvers.multiclass import LeastSquaresSystem, prepared_least_squares
-from softmargin.tuning import COMPOSITE_CRITERIA, CountedRows, tune_composite
+from softmargin.tuning import COMPOSITE_CRITERIA, N_COSTS, CountedRows, tune_composite
 
 __all__ = ["CompositeLeastSquaresClassifier"]
 
 _MIXES = np.array([0.5, 0.0, 0.25, 0.75, 1.0])  # one half first: it wins ties
-
-
-def _positive_numbers(values: Any) -> bool:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return array.ndim == 1 and len(array) > 0 and bool(np.all((array > 0) & np.isfinite(array)))
 
 
 class CompositeLeastSquaresClassifier(SimultaneousClassifier):
@@ -109,7 +101,7 @@ class CompositeLeastSquaresClassifier(SimultaneousClassifier):
         "group": BOOLEAN,
         "rescale": one_of(*RESCALINGS),
         "criterion": one_of(*COMPOSITE_CRITERIA),
-        "Cs": integer(1) | Constraint("an array of positive numbers", _positive_numbers),
+        "Cs": N_COSTS | several("an array of positive numbers", POSITIVE.allows),
     }
 
     def __init__(

@@ -24,6 +24,7 @@ from softmargin.probability import bracket, couple, resampled_interval, two_colu
 __all__ = ["ProbabilisticSVC"]
 
 _FINEST, _SIZES, _FOLDS = 40, (4, 5, 8, 10, 20, 40), 5  # grids that "auto" compares: divisors share their weights
+_MOST_WEIGHTS = 10_000  # finer than any probability is known
 _MANY_ROWS = 1600  # from here the grid stays: half a step of 1/40 is below the error of any estimated probability
 
 
@@ -123,7 +124,7 @@ class ProbabilisticSVC(ClassifierBase):
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "method": one_of("svm", "psi"),
-        "n_weights": NONE | one_of("auto") | integer(1),
+        "n_weights": NONE | one_of("auto") | integer(1, _MOST_WEIGHTS),
         "n_resamples": integer(0),
         "engine": one_of("grid", "path"),
     }

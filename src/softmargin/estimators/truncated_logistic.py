@@ -210,7 +210,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         self.verbose = verbose
 
     def _loss(self) -> TruncatedLogistic:
-        return TruncatedLogistic(level=self.level)
+        return TruncatedLogistic(level=float(self.level))
 
     def _engine(self, problem: Problem) -> Any:
         return robust_engine(self, problem)
@@ -249,7 +249,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         if self.leverage is not None and not data.is_resident:
             raise ValueError("leverage needs rows in memory; use leverage=None for chunked rows, or fit a sample.")
         if self.leverage is not None:
-            self._caps_ = data.expand(self._caps(data), self.level)
+            self._caps_ = data.expand(self._caps(data), float(self.level))
         return data
 
     def _caps(self, data: TrainingSet) -> np.ndarray:
@@ -263,7 +263,8 @@ class TruncatedLogisticRegression(ExpansionClassifier):
                     f"leverage must hold a number in (0, 1] for each of the {data.n_rows} rows; got {self.leverage!r}."
                 )
             factors = factors[data.rows]
-        return np.maximum(_LOG_2, self.level * factors) if math.isfinite(self.level) else np.full(len(factors), np.inf)
+        level = float(self.level)
+        return np.maximum(_LOG_2, level * factors) if math.isfinite(level) else np.full(len(factors), np.inf)
 
     def _problem(self, data: TrainingSet, y: np.ndarray) -> Problem:
         problem = super()._problem(data, y)

@@ -31,6 +31,7 @@ from softmargin.estimators._tuning_choice import Candidates, is_one_problem, req
 from softmargin.estimators._tuning_grid import Grid
 from softmargin.tuning import (
     FORMULAS,
+    N_COSTS,
     SCORINGS,
     ChunkJudge,
     Judged,
@@ -135,7 +136,7 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
     _private_fit: ClassVar[tuple[str, ...]] = ("_records",)
     _constraints: ClassVar[dict[str, Constraint]] = {
         "grid": one_of("auto")
-        | integer(1)
+        | N_COSTS
         | instance("a dict", dict)
         | Constraint(
             "a list of dicts",

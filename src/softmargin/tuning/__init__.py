@@ -6,7 +6,7 @@ from softmargin.tuning._composite import CountedRows, tune_composite
 from softmargin.tuning._corners import cornered_fit
 from softmargin.tuning._gkl import LabelledRows, Perturbation, gkl_criterion, perturb
 from softmargin.tuning._influence import influence
-from softmargin.tuning._judges import Judging, PathJudge, PipelineJudge, RefitJudge, has_influences
+from softmargin.tuning._judges import N_COSTS, Judging, PathJudge, PipelineJudge, RefitJudge, has_influences
 from softmargin.tuning._left_out_scores import (
     auto_costs,
     fitted_path,
@@ -27,6 +27,7 @@ from softmargin.tuning.criteria.egacv import egacv
 from softmargin.tuning.criteria.gacv import gacv
 
 __all__ = [
+    "N_COSTS",
     "cornered_fit",
     "COMPOSITE_CRITERIA",
     "ChunkJudge",

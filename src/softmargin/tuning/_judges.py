@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut, StratifiedShuffleSplit, check_cv
 from sklearn.utils.metaestimators import _safe_split
 
-from softmargin._constraints import COUNT, POSITIVE, one_of, several
+from softmargin._constraints import POSITIVE, integer, one_of, several
 from softmargin.expansions import Kernel
 from softmargin.losses import Loss
 from softmargin.tuning._gkl import LabelledRows, Perturbation, gkl_criterion, perturb
@@ -61,7 +61,8 @@ class Judging:
     df: str = "trace"
 
 
-_COSTS = one_of("auto") | COUNT | several("a list of positive, finite numbers", POSITIVE.allows)
+N_COSTS = integer(1, 10_000)  # closer together than any criterion can tell apart
+_COSTS = one_of("auto") | N_COSTS | several("a list of positive, finite numbers", POSITIVE.allows)
 
 
 class _Judge:

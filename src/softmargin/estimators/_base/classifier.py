@@ -30,6 +30,7 @@ from softmargin.estimators._base.parameters import check_parameters, document
 from softmargin.estimators._base.training_set import (
     TrainingSet,
     check_class_weight,
+    check_collected,
     check_targets,
     encode_labels,
     unweighted,
@@ -192,6 +193,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
         if is_chunked(X):
             check_fits_chunks(self)
             return chunked_training_set(self, X, y, sample_weight)
+        check_collected(X)
         if type(self)._validate is ClassifierBase._validate and _is_ready(X, y):
             self.n_features_in_ = X.shape[1]
         else:
@@ -252,6 +254,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
         if type(self)._validate is ClassifierBase._validate and self._is_plain(X):
             return X
         check_is_fitted(self)
+        check_collected(X)
         return self._validate(X, reset=False)
 
     def _is_plain(self, X: Any) -> bool:

@@ -16,6 +16,7 @@ from softmargin.solvers import Solution
 __all__ = [
     "TrainingSet",
     "check_class_weight",
+    "check_collected",
     "check_labels",
     "check_targets",
     "encode_labels",
@@ -70,12 +71,19 @@ class TrainingSet:
 
 def check_labels(X: Any, y: Any) -> np.ndarray:
     """The labels of rows that are passed on as they are, as scikit-learn's checks of rows and labels leave them."""
+    check_collected(X)
     y = _check_y(y)
     check_consistent_length(X, y)
     if not len(y):
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     check_targets(y)
     return y
+
+
+def check_collected(X: Any) -> None:
+    """Refuse a lazy frame, which is a plan of a table and has no rows yet."""
+    if hasattr(X, "collect_schema") and hasattr(X, "collect"):
+        raise TypeError(f"X is a {type(X).__name__}, which has no rows before it is collected; give X.collect().")
 
 
 def check_targets(y: np.ndarray) -> None:

@@ -230,7 +230,7 @@ class _Search:
     @property
     def inner_tol(self) -> float:
         """The gap of kernel fits: gradients in theta are of first order in beta, which the root of a gap measures."""
-        return float(np.clip((_DIGITS * self.tol) ** 2, _FINEST, _COARSEST))
+        return float(np.clip((_DIGITS * min(self.tol, 1.0)) ** 2, _FINEST, _COARSEST))
 
     def convex(self, problem: Problem, weights: Array, start: Solution | None) -> tuple[_Point, list[float]]:
         """The last point and the objectives on the way."""

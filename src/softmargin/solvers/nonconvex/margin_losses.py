@@ -246,7 +246,8 @@ class _Rounds:
             if repeats and self.accuracy <= tol:
                 return True
             share = (_HASTY if self.many else _EXACT) * self.drop / max(abs(self.value), _TINY)
-            self.accuracy = tol**2 if repeats else max(tol**2, share)
+            finest = min(tol, 1.0) ** 2
+            self.accuracy = finest if repeats else max(finest, share)
             found = inner.minimise(self.bound, self.value, self.accuracy, self.fit.max_iter, self.fit.verbose)
             self.steps_left -= found.n_iter
             if found.status == "unbounded" or self._ends_short(found):
