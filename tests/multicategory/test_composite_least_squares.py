@@ -331,7 +331,7 @@ def test_more_classes_than_features_and_single_members_work():
         ({"criterion": "aic"}, "criterion must be one of"),
         ({"mix": "auto", "criterion": "gcv"}, "cannot choose it"),
         ({"C": "auto", "Cs": [1.0, -1.0]}, "Cs must be .* an array of positive numbers"),
-        ({"C": "auto", "Cs": 0}, "Cs must be an integer of at least 1"),
+        ({"C": "auto", "Cs": 0}, "Cs must be an integer from 1"),
     ],
 )
 def test_bad_parameters_are_named(options, message):
