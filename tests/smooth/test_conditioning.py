@@ -236,5 +236,5 @@ def test_a_path_answers_with_solutions():
     assert isinstance(found, Solution)
     assert found.converged
     np.testing.assert_array_equal(found.coef, path.coefs[3])
-    with pytest.raises(ValueError, match="C must be a positive number"):
+    with pytest.raises(ValueError, match="C must be a positive, finite number"):
         path.at(-1.0)

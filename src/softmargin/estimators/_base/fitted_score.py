@@ -31,6 +31,9 @@ _SOME_ROWS, _KEPT = 64, 1e-4
 _ROW_VECTORS = ("dual", "margins", "base")
 
 
+_FEW_ROWS, _DROWNED = 16, 1e-2  # rows whose terms are added up, and the rounding of scores that is too much
+
+
 @dataclass(frozen=True)
 class FittedScore:
     """Scores of new rows, one column per function; ``support`` are row numbers of ``fit``, None for features."""
@@ -54,6 +57,8 @@ class FittedScore:
         if isinstance(data.shared, KernelColumns):
             coef = data.shared.balanced(coef)
         score, chosen = data.shared.scorer(coef), data.shared.support(coef)
+        if isinstance(score, KernelScore):
+            _require_digits(score, data.typical()[0])
         if dtype != np.float64:
             score, intercept = in_their_precision(data.typical()[0], score, intercept)
         if chosen is None:
@@ -66,6 +71,21 @@ class FittedScore:
     def __call__(self, X: Any) -> np.ndarray:
         """Scores of shape (n, k), in the type of the rows."""
         return (self.score(X) + self.intercept).astype(X.dtype, copy=False)
+
+
+def _require_digits(score: KernelScore, rows: Any) -> None:
+    """Refuse scores that are nothing but rounding: the same row in another container would have another one."""
+    if _is_called_by_pairs(score) or score.kernel.precomputed or not len(score.coef):
+        return
+    some = rows[np.unique(np.linspace(0, rows.shape[0] - 1, _FEW_ROWS).astype(np.intp))].astype(np.float64)
+    similarities = score.kernel(some, score.rows.astype(np.float64))
+    scores, terms = similarities @ score.coef, np.abs(similarities) @ np.abs(score.coef)
+    if np.finfo(np.float64).eps * float(terms.max(initial=0.0)) > _DROWNED * max(1.0, float(np.abs(scores).max())):
+        raise ValueError(
+            f"The kernel reaches {float(np.abs(similarities).max()):.3g} and its coefficients "
+            f"{float(np.abs(score.coef).max()):.3g}: scores of about one are lost in the rounding of their sums. "
+            "Standardise the columns of X, or lower C, the sample weights, degree, gamma or coef0."
+        )
 
 
 def in_their_precision(rows: Any, score: Any, intercept: np.ndarray) -> tuple[Any, np.ndarray]:
