@@ -141,7 +141,11 @@ class Case:
         if name == "TunedClassifier":
             params = {"grid": 3, "cv": 3} | params
         if params.get("search") in ("exact", "exhaustive"):
-            params["n_rules"] = min(params.get("n_rules", 2), 2)  # the price of one is that of all pairs of literals
+            params |= {
+                "n_rules": 1,
+                "max_literals": 2,
+                "criterion": "edge",
+            }  # one costs as much as all pairs of literals
         return model.set_params(**params), params
 
     def _repeatable(self, rng: Rng, name: str | None = None) -> Any:

@@ -50,6 +50,7 @@ FINE_ROWS = 300  # up to here the optimum is refined to the last digits whatever
 FREE_LIMIT = 3000  # free points beyond which their equations are not solved directly
 FREE_STEPS = 100  # bounds met on the way to the solution of those equations,
 FREE_CHEAP, FREE_TRIALS, FREE_LEFT = 100, 5, 0.9  # of many points, if so many bounds leave so much of the way
+FREE_PER_DIMENSION = 10  # of the rows: beyond, points on their corners are repeats of few
 FREE_WORK = 1e10  # fewer where their factors would take more multiplications than this
 FINEST = 1e-10  # the violation at which refinement ends
 FEW_ROUNDS = 20  # working sets that refinement may always take
@@ -268,7 +269,8 @@ def _solve_free_points(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate)
     K, g, v = rows.block(free), G[free], u[free]
     low, high = box.lo[free], box.hi[free]
     others, left = float(u.sum() - v.sum()) - box.total, 1.0
-    for number in range(min(FREE_STEPS, 1 + int(FREE_WORK / len(free) ** 3))):
+    flat = len(free) > max(FREE_CHEAP, FREE_PER_DIMENSION * (1 + rows.dimension))  # nearly all ways are flat: one step
+    for number in range(1 if flat else min(FREE_STEPS, 1 + int(FREE_WORK / len(free) ** 3))):
         if left > FREE_LEFT and number >= FREE_TRIALS and len(free) > FREE_CHEAP:
             break  # bound after bound, and hardly a way between them
         still = np.flatnonzero((v > low) & (v < high))

@@ -8,6 +8,7 @@ the matrix ``XX'`` of linear features, which is never formed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -29,6 +30,7 @@ class GramRows:
     """A symmetric matrix by rows; ``fetch(indices)`` computes rows that are not in the store."""
 
     lengths: Array | None = None  # square roots of the diagonal, where it is known
+    dimension = math.inf  # of the functions, where no more is known than the size
 
     def __init__(
         self, n: int, fetch: Callable[[NDArray[np.int64]], Any], *, dtype: Any = np.float64, budget: int = BUDGET
@@ -132,7 +134,7 @@ class FeatureRows:
     whole = None
 
     def __init__(self, features: Expansion) -> None:
-        self.n = features.shape[0]
+        self.n, self.dimension = features.shape
         self._features = features
 
     def noise(self, u: Array) -> float:
