@@ -234,9 +234,10 @@ def _by_smoother_losses(problem: Problem, direct: Solution, tol: float, max_iter
         return direct
     steps = min(max(max_iter - n_iter, 0), _SETTLED * _DIRECT)
     found = _descend(problem, found, tol, steps, verbose)
+    n_iter += found.n_iter
     if found.objective > direct.objective and found.gap > tol:  # a round of a majoriser may not rise
         found = direct
-    found.n_iter += n_iter
+    found.n_iter = n_iter
     return found
 
 
