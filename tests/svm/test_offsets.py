@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from softmargin import MarginClassifier, ProbabilisticSVC, RobustSVC, TruncatedLogisticRegression
+from softmargin import MarginClassifier, ProbabilisticSVC, RobustSVC, TruncatedLogisticRegression, export, load, save
 from softmargin.expansions import DenseFeatures, SparseFeatures
 from softmargin.losses import BalancedHinge, Hinge
 from softmargin.penalties import ElasticNet
@@ -78,3 +78,16 @@ def test_coefficients_of_a_linear_kernel_far_from_zero_serve_the_rows_as_they_ar
     scores = X @ X[model.support_].T @ dual.T + intercept
     middle = scores.shape[1] // 2  # of class weights: the unweighted machine
     np.testing.assert_allclose(scores[:, middle], model.decision_function(X), atol=1e-4)
+
+
+def test_a_moved_linear_kernel_goes_through_files_and_formulas(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3)) + 1e5
+    y = (X[:, 0] + rng.normal(size=60) > 1e5).astype(int)
+    model = MarginClassifier(loss="hinge", kernel="linear").fit(X, y)
+    assert model.kernel_score_.kernel.origin is not None
+    save(model, tmp_path / "model.softmargin")
+    again = load(tmp_path / "model.softmargin")
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(again.intercept_, model.intercept_)
+    assert "SELECT" in export.to_sql(model, "rows").upper()

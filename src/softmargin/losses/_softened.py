@@ -10,7 +10,7 @@ every row has some curvature, as under the logistic loss, and steps are as few. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,8 +50,8 @@ class Softened(Loss):
     def _curvature(self, u: Array) -> Array:
         return self._sum(u, expit)
 
-    def _sum(self, u: Array, function: object) -> Array:
-        return np.asarray(sum(c * function((t - u) / self.width) for c, t in self.pieces))  # type: ignore[operator]
+    def _sum(self, u: Array, function: Callable[[Array], Array]) -> Array:
+        return np.asarray(sum(c * function((t - u) / self.width) for c, t in self.pieces))
 
 
 def _integral(x: Array) -> Array:
