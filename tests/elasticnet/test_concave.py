@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from softmargin import MarginClassifier, losses
+from softmargin import MarginClassifier, TruncatedLogisticRegression, losses
 from softmargin.expansions import expand
 from softmargin.penalties import MCP, SCAD, AdaptiveL1, ElasticNet, Penalty, available, get, register
 from softmargin.problem import Problem
@@ -157,6 +157,19 @@ def test_rows_of_which_only_some_are_separated_leave_no_minimum_either(penalty, 
     assert not model.solution_.converged
     y[np.flatnonzero(group)[0]] = False  # one row of the other class in the group is enough to hold it
     assert MarginClassifier(loss=loss, penalty=penalty, C=10.0).fit(X, y).solution_.converged
+
+
+def test_rows_that_a_bounded_loss_has_given_up_hold_nothing():
+    """One row of the other class in the group would hold it, were it not given up."""
+    rng = np.random.default_rng(0)
+    steady, group = rng.standard_normal(200), rng.integers(0, 2, 200)
+    y = (group == 1) | (2 * steady + rng.logistic(size=200) > 0)
+    y[np.flatnonzero(group)[0]] = False
+    X = np.column_stack([0.3 * steady, group])
+    with pytest.warns(ConvergenceWarning, match="no minimum"):
+        model = TruncatedLogisticRegression(penalty="mcp", C=10.0, scheme=None).fit(X, y)
+    assert model.solution_.status == "unbounded"
+    assert TruncatedLogisticRegression(penalty="mcp", C=10.0, scheme=None, level=np.inf).fit(X, y).solution_.converged
 
 
 def test_a_sign_constraint_can_hold_what_would_run_away():

@@ -7,9 +7,9 @@ At the present point the data term has slopes ``g`` and curvatures ``h`` in each
 (``b'K b`` in place of ``|b|^2`` for kernel columns). The intercept ``a`` is eliminated, so column means never slow the
 descent. ``GramModel`` forms ``H = M' diag(h) M`` and is preferred for dense columns unless there are many more columns
 than rows, and for the sparse columns of a small table; ``ResidualModel`` never does. Sweeps find the support; on a Gram
-matrix the support's linear system then gives the rest at once: a step towards the minimiser within the orthant
-decreases the model up to the first sign change, where that coefficient is set to zero. Sweeps and such steps alternate
-until a full sweep certifies the point.
+matrix the support's linear system then gives the rest at once: steps towards the minimiser within the orthant decrease
+the model up to the first sign change, where that coefficient leaves the support. Sweeps and such steps alternate until
+a full sweep certifies the point.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ _FULL = 0.1  # of the entries of few columns stored: they cost no more dense
 _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
 _SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
-_POLISHES = 4  # at least, and as many as cost this many multiplications: each takes a column out of a dependent support
-_POLISH_WORK = 3e8
 _SWEEPS = 2000
 
 
@@ -140,13 +138,11 @@ class GramModel:
         tolerance = _tolerance(violation, np.diagonal(self.H), _GRAM_PRECISION)
         sweeps, certified = 0, False
         patience = max(2, int(_SWEEPS_PER_POLISH * len(b)))
-        polishes = max(_POLISHES, min(len(b), int(_POLISH_WORK / max(len(b), 1) ** 3)))
         while not certified and sweeps < _SWEEPS:
             done, certified = descend(quadratic, cost, positive, tolerance, patience)
             sweeps += done
-            for _ in range(0 if certified else polishes):
-                if quadratic.polish(cost):
-                    break
+            if not certified:
+                quadratic.polish(cost)
         shift = 0.0
         if self.moment is not None:
             shift = -(self.drift + float(self.moment @ (b - coef))) / self.mass

@@ -6,7 +6,8 @@ intercept are held by the losses alone. The objective falls for ever along a dir
     y_i ((Phi d)_i + a) >= 0  for all rows,   and  > 0  for a row whose loss never ends to fall:
 
 complete separation of the rows, or quasi-complete where some of them stay where they are (Albert and Anderson 1984).
-Losses with a flat end (squared hinge) reach their least value instead, and have a minimum.
+Losses with a flat end (squared hinge) reach their least value instead, and have a minimum. Rows that a bounded loss
+has given up hold nothing: it charges no more for them however far back they go.
 
 ``is_unbounded`` looks along the present coefficients, which costs next to nothing and ends a descent that would not;
 it sees complete separation. ``is_separated`` solves a linear program over all directions. At a minimum the slopes
@@ -51,14 +52,14 @@ def is_unbounded(problem: Problem, coef: Array, cost: Array, margins: Array) -> 
 
 
 def is_separated(problem: Problem, coef: Array, intercept: float) -> bool:
-    """Whether some direction of the coefficients that cost nothing lowers the objective of a convex loss for ever."""
+    """Whether some direction of the coefficients that cost nothing lowers the objective for ever."""
     if problem.penalty.ridge > 0 or problem.tilt is not None:
         return False
     free = np.flatnonzero(problem.penalty.linearize(coef).thresholds(len(coef)) == 0)
-    counted = problem.weights > 0
+    margins = problem.margins(coef, intercept)
+    counted = (problem.weights > 0) & ~_is_given_up(problem, margins)
     if len(free) == 0 or counted.sum() * len(free) > _MOST:
         return False
-    margins = problem.margins(coef, intercept)
     slope, at_boundary = (np.abs(problem.loss.slope(u)) for u in (margins, np.zeros_like(margins)))
     leaving = (counted & _falls_for_ever(problem, margins) & (slope <= _FAINT * at_boundary))[counted]
     return bool(leaving.any()) and _separates(problem, _signed_rows(problem, free, counted), leaving)
@@ -67,6 +68,11 @@ def is_separated(problem: Problem, coef: Array, intercept: float) -> bool:
 def _falls_for_ever(problem: Problem, margins: Array) -> NDArray[np.bool_]:
     """Which rows' losses still fall well beyond their margin, and beyond that of a flat end."""
     return np.asarray(problem.loss.slope(1 + 2 * np.abs(margins)) < 0)
+
+
+def _is_given_up(problem: Problem, margins: Array) -> NDArray[np.bool_]:
+    """Which rows' losses are as large as they can be."""
+    return np.asarray(problem.loss.value(margins) >= problem.loss.value(-1 - 2 * np.abs(margins)))
 
 
 def _signed_rows(problem: Problem, free: NDArray[np.intp], counted: NDArray[np.bool_]) -> Array:
