@@ -1,6 +1,7 @@
 """Composite margin losses and the truncated softmax: calculus, optima, probabilities, trust, conventions."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import check_grad, minimize
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -257,3 +259,22 @@ def test_machines_of_similarities_up_to_1e10_converge_and_cost_what_is_claimed(s
     norm = float(np.sum(found.coef * (found.coef if kernel is None else images)))
     value = loss.evaluate(images + found.intercept, y, np.ones(49)).value + 0.5 * norm
     assert value == pytest.approx(found.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("intercept", ["penalized", "free", "none"])
+@pytest.mark.parametrize("kernel", [None, Kernel("rbf", 0.5)], ids=str)
+def test_wherever_a_fit_is_stopped_no_point_is_better_by_more_than_the_gap(kernel, intercept):
+    """A gradient small beside that at zero coefficients may leave most of the objective of separated rows to gain."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 7)) + 3 * np.eye(3, 7)[y]
+    task = MulticlassProblem(
+        Composite(losses.get("logistic"), 0.5), expand(X, kernel), y, np.full(60, 300.0), n_classes=3,
+        intercept=intercept,
+    )  # fmt: skip
+    least = solve(task, tol=1e-9).objective
+    for steps in range(1, 10):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = solve(task, tol=0.1, max_iter=steps)
+        assert found.objective - least <= (found.gap + 1e-9) * found.objective

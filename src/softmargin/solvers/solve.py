@@ -132,7 +132,7 @@ def _judged(solution: Solution, tol: float) -> Solution:
 
 def _has_no_minimum(problem: Problem, solution: Solution) -> bool:
     """Whether a point that looks stationary is one of a descent without end, stopped where slopes are below ``tol``."""
-    if not (solution.converged and solution.status == "ok" and problem.loss.convex and problem.expansion.is_resident):
+    if not (solution.converged and solution.status == "ok" and problem.expansion.is_resident):
         return False
     return is_separated(problem, solution.coef, solution.intercept)
 

@@ -15,7 +15,10 @@ spaces to move in.
   of very different weights need more, each row has its own curvature, the mean of its classes, and every step a factor.
   Certificate: the largest entry of ``w L'(F) + beta``, the stationarity condition of each row.
 
-Both are relative to their values at zero coefficients. Why not the Newton method of ``solvers/ridge``: its systems are
+Both are relative to their values at zero coefficients, which says little of the objective where those are large. It is
+strongly convex but for a free intercept, and no point is better by more than half the squared length of the gradient
+(beside it Newton's decrement of the intercept): a certificate is at least that share of the objective, unless no step
+finds a decrease beyond rounding. Why not the Newton method of ``solvers/ridge``: its systems are
 factorised, p^3 for one class and (pk)^3 for k that are coupled.
 """
 
@@ -106,6 +109,11 @@ class _Features:
     def gradient(self, slope: Array, theta: Array) -> Array:
         return self.pull_back(slope) + self.ridge * theta
 
+    def shortfall(self, gradient: Array, curve: Any) -> float:
+        """How much better a point can be: half the squared length of the gradient where the ridge holds it."""
+        held = 0.5 * float(np.sum(np.square(gradient) * (self.ridge > 0)))
+        return held if self.ridge[0] > 0 else held + _intercept_decrement(gradient[0], curve, self.Z.shape[0])
+
     def terms(self, slopes: Array) -> float:
         """The size of the terms whose sums are the gradient."""
         return gradient_terms(self.Z, slopes, self.has_intercept)
@@ -175,6 +183,11 @@ class _InnerProducts:
         slope = slope - slope.mean(axis=1, keepdims=True)
         total = slope.sum(axis=0) if self.free else np.zeros(slope.shape[1])
         return np.vstack([total, slope + point[1:]])
+
+    def shortfall(self, gradient: Array, curve: Any) -> float:
+        """How much better a point can be: half the squared length of the gradient in the norm of the functions."""
+        held = 0.5 * max(float(np.sum(gradient[1:] * (self.K @ gradient[1:]))), 0.0)
+        return held + _intercept_decrement(gradient[0], curve, len(self.K)) if self.free else held
 
     def terms(self, slopes: Array) -> float:
         """The size of the terms whose sums are the gradient."""
@@ -260,6 +273,14 @@ class _InnerProducts:
         return step.reshape(1 + n, k) if np.all(np.isfinite(step)) else None
 
 
+def _intercept_decrement(gradient: Array, curve: Any, n: int) -> float:
+    """Half of ``g'H^+ g``, H the curvature along the intercepts of the classes."""
+    k = len(gradient)
+    centre = np.eye(k) - 1 / k
+    H = np.stack([curve(np.broadcast_to(row, (n, k))).sum(axis=0) for row in centre]) @ centre
+    return 0.5 * float(gradient @ (np.linalg.pinv(H, hermitian=True) @ gradient))
+
+
 def _conjugate_gradients(
     gradient: Array,
     precondition: Callable[[Array], tuple[Array, Array]],
@@ -310,7 +331,8 @@ def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float,
     history, n_iter = [point.value], 0
     least, lowest, idle, fresh, looks = np.inf, np.inf, 0, True, 0
     while True:
-        size = float(np.abs(point.gradient).max()) / scale
+        slope = float(np.abs(point.gradient).max()) / scale
+        size = max(slope, point.shortfall) if slope <= tol else slope
         progress = size < 0.5 * least or point.value < lowest - _ROUNDING * abs(point.value)
         idle = 0 if progress else idle + 1
         least, lowest = min(least, size), min(lowest, point.value)
@@ -319,6 +341,7 @@ def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float,
         following = None if ends else point.step(min(0.1, np.sqrt(size)))
         if following is None:  # or rounding hides any further decrease
             if fresh or looks > _IDLE:
+                size = max(slope, point.shortfall) if n_iter >= max_iter else slope
                 break
             point, fresh, looks = _Point.at(space, problem, point.v), True, looks + 1
             history[-1], least, lowest, idle = point.value, np.inf, np.inf, 0
@@ -359,6 +382,12 @@ class _Point:
     @cached_property
     def gradient(self) -> Array:
         return np.asarray(self.space.gradient(self.parts.slope, self.v))
+
+    @cached_property
+    def shortfall(self) -> float:
+        """How much better a point can be, as a share of the objective: at most all of it."""
+        lacks = float(self.space.shortfall(self.gradient, self.parts.curve))
+        return min(lacks / max(abs(self.value), _TINY), 1.0)
 
     def step(self, accuracy: float) -> _Point | None:
         """The point after a damped Newton step; None if no step decreases the objective."""
