@@ -40,6 +40,7 @@ _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
 _SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
 _SWEEPS = 2000
+_EQUAL = 100.0  # times the last digit of their mean: entries of a column that differ by no more are equal
 
 
 class Target(NamedTuple):
@@ -89,15 +90,16 @@ class Columns:
 
     def curvature(self, h: Array) -> Curvature:
         """The curvature of the data term along these columns."""
-        scaled = self.M * np.sqrt(h).astype(self.M.dtype, copy=False)[:, None]
-        H = np.ascontiguousarray(scaled.T @ scaled, dtype=np.float64)
         metric = self.ridge * self.M[self.index] if self.is_kernel else self.ridge
+        root = np.sqrt(h).astype(self.M.dtype, copy=False)[:, None]
         if not self.fit_intercept:
-            return Curvature(H, metric, None, 0.0)
+            scaled = self.M * root
+            return Curvature(np.ascontiguousarray(scaled.T @ scaled, dtype=np.float64), metric, None, 0.0)
         moment, mass = self.transpose(h), float(h.sum())
-        raw = np.diagonal(H).copy()
-        H -= np.outer(moment, moment / mass)
-        flat = np.diagonal(H) < 1e-12 * raw
+        mean = (moment / mass).astype(self.M.dtype, copy=False)
+        scaled = (self.M - mean) * root  # before the product: columns far from zero would lose the digits that differ
+        H = np.ascontiguousarray(scaled.T @ scaled, dtype=np.float64)
+        flat = np.diagonal(H) <= (_EQUAL * np.finfo(self.M.dtype).eps * mean.astype(np.float64)) ** 2 * mass
         if flat.any():  # a constant column is the intercept itself
             H[flat] = 0.0
             H[:, flat] = 0.0
