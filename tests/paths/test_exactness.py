@@ -223,6 +223,23 @@ def test_a_path_whose_jitter_costs_accuracy_says_so():
     assert paths.weight_path(X, y, kernel="rbf", gamma=1.0, C=100.0).gap < 1e-8
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("positive", "negative"),
+    [([1], [0, 0, 1]), ([0, 1, 1], [0, 0, 0, 1, 1]), ([0, 0, 1, 1, 1], [0]), ([2], [0, 1, 1, 2]), ([2], [0, 2])],
+)
+def test_scores_are_affine_between_breakpoints_wherever_the_tracing_began(positive, negative, form):
+    X = np.array(positive + negative, dtype=float)[:, None]
+    y = np.repeat([1, -1], [len(positive), len(negative)])
+    path = paths.weight_path(form(X), y)
+    knots = path.breakpoints
+    length = np.diff(knots)
+    early, late = (path.decision_function(X, knots[:-1] + share * length) for share in (0.01, 0.99))
+    for share in (0.25, 0.5, 0.75):
+        between = path.decision_function(X, knots[:-1] + share * length)
+        np.testing.assert_allclose(between, early + (share - 0.01) / 0.98 * (late - early), atol=1e-6)
+
+
 def true_gap(path):
     """The largest gap of what ``at`` returns at breakpoints, between them, and next to both ends of the range."""
     knots, (low, high) = path.breakpoints, path.range
@@ -368,3 +385,9 @@ def test_next_to_its_ends_a_weight_path_is_optimal_in_units_of_the_objective_lef
             primal = 0.5 * float(solution.coef @ solution.coef) + float(cost @ np.maximum(1 - margins, 0))
             dual = float(np.abs(solution.dual).sum()) - 0.5 * float(np.square(X.T @ solution.dual).sum())
             assert primal - dual <= 1e-5 * primal + 1e-13 * float(cost.sum())
+
+
+def test_no_values_of_the_parameter_have_no_scores():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    assert paths.weight_path(X, X[:, 0] > 0, C=1.0).decision_function(X, []).shape == (20, 0)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
@@ -207,6 +208,44 @@ def test_grid_and_path_agree_on_a_lattice_where_scores_tie(seed):
     np.testing.assert_allclose(first, second, atol=1 / 20 + 1e-6)
     decided = np.abs(second - 0.5) > 1 / 40
     np.testing.assert_array_equal(grid.predict(X)[decided], path.predict(X)[decided])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sparse_rows_are_the_same_rows_to_a_path_of_many_ties(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 2, size=(24, 3)).astype(float), np.arange(24) % 6
+    dense, other = (ProbabilisticSVC(engine="path").fit(rows, y) for rows in (X, sparse.csr_array(X)))
+    np.testing.assert_allclose(other.decision_function(X), dense.decision_function(X), atol=1e-6)
+
+
+def test_a_path_whose_gap_is_above_the_tolerance_asked_for_says_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 6)), np.arange(60) % 2
+    with pytest.warns(ConvergenceWarning, match="above tol"):
+        model = ProbabilisticSVC(engine="path", C=70.0, tol=1e-300).fit(X, y)
+    assert not model.solution_.converged
+
+
+def test_a_path_that_cannot_reach_one_half_names_the_engine_that_can():
+    rng = np.random.default_rng(32)
+    refused = 0
+    for _ in range(40):
+        X, y = rng.integers(0, 3, size=(30, 3)).astype(float), rng.permutation(np.arange(30) % 2)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                ProbabilisticSVC(engine="path", kernel="rbf", gamma=3e-8).fit(X, y)
+        except ValueError as error:
+            refused += 1
+            assert re.search("engine='grid'|larger gamma", str(error))
+    assert refused < 40
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_path_through_a_jump_of_all_scores_finds_the_share_of_the_class(form):
+    X, y = np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 0, 1])
+    model = ProbabilisticSVC(engine="path").fit(form(X), y)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / 4, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [8, 16])

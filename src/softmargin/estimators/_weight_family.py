@@ -7,7 +7,7 @@ Both answer the same questions about new rows: the bracket of the probability, a
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,11 +66,11 @@ class WeightFamily:
     def score(self, X: Any) -> np.ndarray:
         return self.answer(X)[1]
 
-    def rank(self, X: Any) -> np.ndarray:
-        """Centred probabilities; the plain score decides between equal ones and never between others."""
+    def ranked(self, X: Any) -> tuple[Bracket, np.ndarray]:
+        """The brackets, and centred probabilities; the plain score decides between equal ones and never between others."""
         found, plain = self._scores(X)
         step = 1 / (4 * found.m) if found.m > 1 else 1e-9
-        return found.probability - 0.5 + step * plain / (1 + np.abs(plain))
+        return found, found.probability - 0.5 + step * plain / (1 + np.abs(plain))
 
 
 _SHARE = 200  # of the work allowed to a machine, for those that follow one that did not converge
@@ -218,16 +218,24 @@ class PathFamily(WeightFamily):
     """The exact path: scores are affine in pi between breakpoints, so every sign change is a root, not a grid cell."""
 
     def __init__(
-        self, X: Any, y: np.ndarray, C: float, weight: np.ndarray, kernel: Kernel | None, n_rows: float
+        self, X: Any, y: np.ndarray, C: float, weight: np.ndarray, kernel: Kernel | None, n_rows: float, tol: float
     ) -> None:
         options: dict[str, Any] = {"C": C, "sample_weight": weight}
         if kernel is not None:
             options |= {"kernel": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
         self.path = weight_path(X, y, **options)
-        self.plain = self.path.at(0.5)
+        low, high = self.path.range
+        if not low <= 0.5 <= high:
+            raise ValueError(
+                f"engine='path' could follow the class weights from {low:.6g} to {high:.6g} only, which leaves out 1/2: "
+                "similarities differ by little more than rounding. Use engine='grid', scale the features or use a "
+                "rougher kernel (a larger gamma)."
+            )
+        plain = self.path.at(0.5)
+        self.plain = replace(plain, converged=plain.converged and plain.gap <= tol)
+        self.converged = self.plain.converged
         self.n_iter = self.path.n_events
         self.edge = 1 / (2 * max(2.0, n_rows))
-        low, high = self.path.range
         knots = np.clip(self.path.breakpoints, max(low, self.edge), min(high, 1 - self.edge))
         self.knots = np.unique(np.concatenate([[max(low, self.edge)], knots, [min(high, 1 - self.edge)]]))
         self.training = self.bracket(X)

@@ -219,7 +219,7 @@ class ProbabilisticSVC(ClassifierBase):
         y = y.astype(np.float64, copy=False)
         family: WeightFamily
         if self.engine == "path":
-            family = PathFamily(data.X, y, self.C, data.weight, self._kernel(data), self._n_rows(data))
+            family = PathFamily(data.X, y, self.C, data.weight, self._kernel(data), self._n_rows(data), self.tol)
         else:
             self.n_weights_ = self._chosen_size(data, y)
             family = GridFamily(data.shared, y, self.C * data.weight, self._plan(self.n_weights_))
@@ -264,14 +264,16 @@ class ProbabilisticSVC(ClassifierBase):
     def _decision(self, X: Any) -> np.ndarray:
         if len(self.classes_) == 2:
             return self.family_.score(X)
-        return np.column_stack([one.family_.rank(X) for one in self.estimators_])
+        return np.column_stack([one.family_.ranked(X)[1] for one in self.estimators_])
 
     def _probability(self, X: Any) -> np.ndarray:
         if len(self.classes_) == 2:
             bracket, score = self.family_.answer(X)
             return two_columns(bracket.probability, score)
-        parts = np.column_stack([one.family_.bracket(X).probability for one in self.estimators_])
-        return couple(parts, self._decision(X))
+        found = [one.family_.ranked(X) for one in self.estimators_]
+        return couple(
+            np.column_stack([one.probability for one, _ in found]), np.column_stack([rank for _, rank in found])
+        )
 
     def _score_card(self, names: list[str]) -> dict[str, Any]:
         fits = [self] if len(self.classes_) == 2 else self.estimators_
@@ -316,7 +318,7 @@ class ProbabilisticSVC(ClassifierBase):
             X = data.X[np.ix_(kept, kept)] if self.kernel == "precomputed" else data.X[kept]
             family: WeightFamily
             if self.engine == "path":
-                family = PathFamily(X, y[rows], self.C, data.weight[rows], self._kernel(data), n)
+                family = PathFamily(X, y[rows], self.C, data.weight[rows], self._kernel(data), n, self.tol)
             else:
                 cost = self.C * data.weight * np.bincount(rows, minlength=n)
                 family = GridFamily(data.shared.take(kept), y[kept], cost[kept], self._plan(self.n_weights_))

@@ -32,6 +32,7 @@ __all__ = ["EXACT", "Path", "PosedPath", "TraceReport"]
 EXACT = 1e-6  # the relative duality gap up to which a solution counts as exact
 _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
 _BALANCED = 1e-14  # of the sum of sizes: multipliers that were outside their boxes by more leave the others to balance
+_STRAIGHT = 1e-7  # of the scores, at least of one: less is rounding, or what a direction that comes in may move
 _BLOCK = 2**17  # multipliers evaluated at a time: a quarter less time on 400 rows than all at once, or few
 # Where one class costs so little beside the other, rounding of an intercept costs more than what is left of the
 # objective (at pi = 1e-9, 4e-12 of the score was 0.2% of it): the best intercept for the scores is taken instead.
@@ -119,10 +120,29 @@ class Path:
 
     @property
     def breakpoints(self) -> Array:
+        knots, straight = self._knots(), self._straight_seams
+        return np.concatenate([knots[:1], knots[1:-1][~np.isin(knots[1:-1], straight)], knots[1:][-1:]])
+
+    def _knots(self) -> Array:
         knots = np.unique(np.concatenate([piece.knots for piece in self._pieces]))
-        knots = knots[np.isfinite(knots)]
-        inside = knots[1:-1]
-        return np.concatenate([knots[:1], inside[~np.isin(inside, self._seams)], knots[1:][-1:]])
+        return knots[np.isfinite(knots)]
+
+    @cached_property
+    def _straight_seams(self) -> Array:
+        """Seams that no score bends or jumps at; rows of few values may lay one on a breakpoint.
+
+        Scores of two lines that meet at a seam leave their chord by the bend over the shorter one, at most.
+        """
+        knots = self._knots()
+        at = 1 + np.flatnonzero(np.isin(knots[1:-1], self._seams))
+        if len(at) == 0:
+            return np.empty(0)
+        reach = np.minimum(knots[at] - knots[at - 1], knots[at + 1] - knots[at])
+        t = knots[at][:, None] + reach[:, None] * [-0.75, -0.25, 0.25, 0.75]
+        u, b, _, _ = self._evaluate(t.ravel())
+        scores = (self._rows.product(u) + b[:, None]).reshape(*t.shape, len(self._problem.q))
+        bend = np.abs(np.diff(scores, n=2, axis=1)).max(axis=(1, 2), initial=0.0)
+        return knots[at][bend <= _STRAIGHT * np.maximum(1.0, np.abs(scores).max(axis=(1, 2), initial=0.0))]
 
     @property
     def events(self) -> Array:
@@ -197,7 +217,8 @@ class Path:
     def _scores(self, X: Any, t: Array) -> Array:
         """The same for rows and values known to be good."""
         rows = self._rows
-        return np.hstack([rows.scores(X, np.ascontiguousarray(u.T) / rows.scale, b) for u, b, _ in self._blocks(t)])
+        parts = [rows.scores(X, np.ascontiguousarray(u.T) / rows.scale, b) for u, b, _ in self._blocks(t)]
+        return np.hstack([np.empty((X.shape[0], 0)), *parts])
 
     def _blocks(self, t: Array) -> Iterator[tuple[Array, Array, tuple[Array, Array]]]:
         """Multipliers, intercepts and bounds, in blocks that keep the multipliers few."""
