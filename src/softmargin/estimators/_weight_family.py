@@ -67,7 +67,7 @@ class WeightFamily:
         return self.answer(X)[1]
 
     def ranked(self, X: Any) -> tuple[Bracket, np.ndarray]:
-        """The brackets, and centred probabilities; the plain score decides between equal ones and never between others."""
+        """The brackets and centred probabilities; the plain score decides between equal ones, never between others."""
         found, plain = self._scores(X)
         step = 1 / (4 * found.m) if found.m > 1 else 1e-9
         return found, found.probability - 0.5 + step * plain / (1 + np.abs(plain))
@@ -227,7 +227,7 @@ class PathFamily(WeightFamily):
         low, high = self.path.range
         if not low <= 0.5 <= high:
             raise ValueError(
-                f"engine='path' could follow the class weights from {low:.6g} to {high:.6g} only, which leaves out 1/2: "
+                f"engine='path' could follow the class weights from {low:.6g} to {high:.6g} only, without 1/2: "
                 "similarities differ by little more than rounding. Use engine='grid', scale the features or use a "
                 "rougher kernel (a larger gamma)."
             )

@@ -34,6 +34,7 @@ _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
 _BALANCED = 1e-14  # of the sum of sizes: multipliers that were outside their boxes by more leave the others to balance
 _STRAIGHT = 1e-7  # of the scores, at least of one: less is rounding, or what a direction that comes in may move
 _BLOCK = 2**17  # multipliers evaluated at a time: a quarter less time on 400 rows than all at once, or few
+_SCORED = 2**21  # the same for scores, whose similarities are made anew each time
 # Where one class costs so little beside the other, rounding of an intercept costs more than what is left of the
 # objective (at pi = 1e-9, 4e-12 of the score was 0.2% of it): the best intercept for the scores is taken instead.
 _LOPSIDED = 1e-2
@@ -217,12 +218,12 @@ class Path:
     def _scores(self, X: Any, t: Array) -> Array:
         """The same for rows and values known to be good."""
         rows = self._rows
-        parts = [rows.scores(X, np.ascontiguousarray(u.T) / rows.scale, b) for u, b, _ in self._blocks(t)]
+        parts = [rows.scores(X, np.ascontiguousarray(u.T) / rows.scale, b) for u, b, _ in self._blocks(t, _SCORED)]
         return np.hstack([np.empty((X.shape[0], 0)), *parts])
 
-    def _blocks(self, t: Array) -> Iterator[tuple[Array, Array, tuple[Array, Array]]]:
+    def _blocks(self, t: Array, size: int = _BLOCK) -> Iterator[tuple[Array, Array, tuple[Array, Array]]]:
         """Multipliers, intercepts and bounds, in blocks that keep the multipliers few."""
-        step = max(1, _BLOCK // len(self._problem.q))
+        step = max(1, size // len(self._problem.q))
         for begin in range(0, len(t), step):
             u, b, _, box = self._evaluate(t[begin : begin + step])
             yield u, b, box
