@@ -333,3 +333,51 @@ def test_large_costs_on_kernels_of_small_rank_are_certified(method):
     cost = 10.0 ** rng.uniform(-6, 6, size=800)
     model = MulticategorySVC(method, kernel="rbf", tol=1e-4, max_iter=20_000)
     assert model.fit(rows, rng.integers(0, 3, size=800), sample_weight=cost).solution_.converged
+
+
+def disagreement(model, X, codes, k, rng):
+    """How far scores are from those of other routes to them: sparse rows, another order, classes exchanged."""
+    order, exchanged = rng.permutation(len(codes)), np.r_[1, 0, 2:k]
+    routes = [(X, codes), (sparse.csr_array(X), codes), (X[order], codes[order]), (X, exchanged[codes])]
+    fits = [clone(model).fit(*route).decision_function(X) for route in routes]
+    fits[3] = -fits[3] if k == 2 else fits[3][:, exchanged]
+    return max(float(np.abs(one - fits[0]).max()) for one in fits[1:]) / max(1.0, float(np.abs(fits[0]).max()))
+
+
+@pytest.mark.parametrize("method", HINGES)
+def test_rows_that_are_repeats_of_few_have_the_scores_of_every_route_to_them(method):
+    """At large costs Newton's equations are nothing but rows on their corners: fewer than coefficients."""
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        k = 2 if method == "naive" else int(rng.integers(2, 5))
+        n, p = int(rng.integers(8, 28)), int(rng.integers(1, 4))
+        X = rng.integers(0, 2, size=(n, p)) * 1.0
+        codes = rng.permutation(np.r_[0:k, rng.integers(0, k, size=n - k)])
+        model = MulticategorySVC(method=method, C=10.0 ** rng.uniform(1, 3), tol=rng.choice([1e-3, 1e-9]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            assert disagreement(model, X, codes, k, rng) < 1e-3
+
+
+@pytest.mark.parametrize("method", HINGES)
+def test_small_fits_do_not_stop_where_passes_leave_a_gap(method):
+    """Whole weights are repeats, and scores those of every route, to more digits than ``tol`` asks for."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        k = 2 if method == "naive" else int(rng.integers(2, 5))
+        X, codes = rng.normal(size=(24, 4)), rng.permutation(np.r_[0:k, rng.integers(0, k, size=24 - k)])
+        times = rng.integers(1, 4, size=24)
+        model = MulticategorySVC(method=method, C=10.0 ** rng.uniform(-1, 1))
+        weighted = clone(model).fit(X, codes, sample_weight=times.astype(float)).decision_function(X)
+        repeated = clone(model).fit(np.repeat(X, times, axis=0), np.repeat(codes, times)).decision_function(X)
+        np.testing.assert_allclose(weighted, repeated, atol=1e-4)
+
+
+def test_bounded_classes_of_one_weight_share_what_the_intercepts_leave_open():
+    """Small costs leave scores flat: any intercepts of classes that pull alike are as good."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        k = int(rng.integers(2, 5))
+        X, codes = rng.normal(size=(5 * k, 2)), np.repeat(np.arange(k), 5)
+        model = MulticategorySVC(method="bounded", C=10.0 ** rng.uniform(-3, 0))
+        assert disagreement(model, X, codes, k, rng) < 1e-5

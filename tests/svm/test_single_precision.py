@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from softmargin import MarginClassifier, ProbabilisticSVC
+from softmargin import BalancingSVC, MarginClassifier, ProbabilisticSVC
 from softmargin.expansions import DenseFeatures, Kernel, expand
 from softmargin.solvers import BoxQP, KinkedFamily
 
@@ -62,3 +62,44 @@ def test_a_row_far_out_hides_no_change_of_the_scores_near_the_margin(seed):
     K = (1 + X.astype(float) @ X[model.support_].astype(float).T) ** 5
     exact, held = K @ model.solution_.coef[model.support_], K @ model.dual_coef_[0].astype(float)
     np.testing.assert_array_less(np.abs(held - exact), 2e-4 * np.maximum(1.0, np.abs(exact)))
+
+
+def objective_of(model, X, y, cost):
+    """The losses and the ridge of the coefficients as the model holds them, summed in double precision."""
+    X, b = X.astype(float), float(model.intercept_[0])
+    if model.kernel is None:
+        beta = model.coef_[0].astype(float)
+        scores, square = X @ beta, beta @ beta
+    else:
+        alpha, rows = model.dual_coef_[0].astype(float), X[model.support_]
+        K = np.exp(-model.gamma * np.square(X[:, None] - rows).sum(axis=2))
+        scores = K @ alpha
+        square = alpha @ K[model.support_] @ alpha
+    return cost @ model.loss_.value(np.where(y, 1, -1) * (scores + b)) + square / 2
+
+
+@pytest.mark.filterwarnings("ignore:The fitted score is constant")
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("name", [MarginClassifier, BalancingSVC])
+@pytest.mark.parametrize("n", [9, 300])
+def test_the_objective_of_single_precision_rows_is_that_of_the_coefficients_as_held(name, kernel, n):
+    """Rows on the margin pay their cost for every digit that rounded coefficients lose."""
+    options = {"loss": "hinge"} if name is MarginClassifier else {}
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(-2, 3, size=(n, 4)).astype(np.float32)
+        X[:, 0] *= np.float32(10.0 ** rng.integers(-3, 3))
+        y = X @ rng.normal(size=4) > 0
+        y[:2] = False, True
+        weight = rng.choice([1.0, 10.0, 1000.0], size=n)
+        C = 10.0 ** rng.integers(0, 4)
+        model = name(C=C, kernel=kernel, gamma=0.3, tol=1e-6, **options).fit(X, y, sample_weight=weight)
+        assert model.solution_.objective == pytest.approx(objective_of(model, X, y, C * weight), rel=1e-3)
+        assert model.decision_function(X).dtype == np.float32
+
+
+def test_coefficients_of_single_precision_rows_at_ordinary_costs_are_of_their_type():
+    X, y = overlapping(200, 3, seed=0)
+    X = X.astype(np.float32)
+    assert MarginClassifier(loss="hinge").fit(X, y).coef_.dtype == np.float32
+    assert MarginClassifier(loss="hinge", kernel="rbf").fit(X, y).dual_coef_.dtype == np.float32

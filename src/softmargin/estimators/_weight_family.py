@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.estimators._base.fitted_score import in_their_precision, without_rows
+from softmargin.estimators._base.fitted_score import Stake, in_their_precision, without_rows
 from softmargin.expansions import Expansion, Kernel, KernelColumns, KernelScore
 from softmargin.paths import weight_path
 from softmargin.probability import Bracket, bracket, zero_level
@@ -102,11 +102,12 @@ class GridFamily(WeightFamily):
         self._family = KinkedFamily(expansion, intercept=True, largest=largest, tol=plan.tol, max_iter=plan.max_iter)
         coef: np.ndarray = np.empty((expansion.shape[1], len(self.pi)))
         scores, self.intercept = np.empty((len(y), len(self.pi))), np.empty(len(self.pi))
+        self._stake = Stake(2 * weights, np.empty(len(self.pi)))
         svms = self._fit_svms(y, weights)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
             for j, found, column, objective in svms if method == "svm" else self._fit_psis(y, weights, svms):
                 self._check_finite(j, found, column, objective)
-                coef[:, j], self.intercept[j] = column, found.intercept
+                coef[:, j], self.intercept[j], self._stake.objective[j] = column, found.intercept, objective
                 scores[:, j] = found.gradient + y + found.intercept
                 self.n_iter += found.n_iter
                 self.converged = self.converged and found.converged
@@ -206,8 +207,8 @@ class GridFamily(WeightFamily):
 
     def detach(self, rows: np.ndarray, X: Any) -> GridFamily:
         super().detach(rows, X)
-        del self._family, self._plan
-        self.scorer, self.intercept = in_their_precision(X, self.scorer, self.intercept)
+        self.scorer, self.intercept = in_their_precision(X, self.scorer, self.intercept, self._stake)
+        del self._family, self._plan, self._stake
         if isinstance(self.scorer, KernelScore) and self.scorer.kernel.precomputed:
             # the columns a user passes are counted over all training rows
             self.scorer = KernelScore(self.scorer.kernel, rows[self._support], self.scorer.coef)
@@ -218,9 +219,9 @@ class PathFamily(WeightFamily):
     """The exact path: scores are affine in pi between breakpoints, so every sign change is a root, not a grid cell."""
 
     def __init__(
-        self, X: Any, y: np.ndarray, C: float, weight: np.ndarray, kernel: Kernel | None, n_rows: float, tol: float
+        self, X: Any, y: np.ndarray, weights: np.ndarray, kernel: Kernel | None, n_rows: float, tol: float
     ) -> None:
-        options: dict[str, Any] = {"C": C, "sample_weight": weight}
+        options: dict[str, Any] = {"sample_weight": weights}
         if kernel is not None:
             options |= {"kernel": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
         self.path = weight_path(X, y, **options)

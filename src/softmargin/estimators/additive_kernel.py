@@ -9,7 +9,7 @@ import numpy as np
 from softmargin import losses
 from softmargin._constraints import BOOLEAN, Constraint, one_of
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
-from softmargin.estimators._base.fitted_score import FittedScore, in_their_precision
+from softmargin.estimators._base.fitted_score import FittedScore, Stake, in_their_precision
 from softmargin.estimators._base.parameters import LOSS
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._base.trust import gather_robustness, note_robustness
@@ -156,7 +156,8 @@ class AdditiveKernelClassifier(ExpansionClassifier):
         self.component_weights_, self.component_norms_ = fit.weights[None, :], fit.norms[None, :]
         chosen, kernel = np.flatnonzero(fit.solution.coef), Kernel(columns.splines.weighted(fit.weights))
         score = KernelScore(kernel, data.X[chosen], fit.solution.coef[chosen, None])
-        held = in_their_precision(data.X, score, np.array([fit.solution.intercept]))
+        stake = Stake.of(data, self.C, [fit.solution])
+        held = in_their_precision(data.X, score, np.array([fit.solution.intercept]), stake)
         self._score_ = FittedScore(*held, data.numbered(chosen))
         if not problem.loss.convex:
             note_robustness(self, data, problem, fit.solution)

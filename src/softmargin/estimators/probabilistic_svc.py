@@ -219,7 +219,7 @@ class ProbabilisticSVC(ClassifierBase):
         y = y.astype(np.float64, copy=False)
         family: WeightFamily
         if self.engine == "path":
-            family = PathFamily(data.X, y, self.C, data.weight, self._kernel(data), self._n_rows(data), self.tol)
+            family = PathFamily(data.X, y, self.C * data.weight, self._kernel(data), self._n_rows(data), self.tol)
         else:
             self.n_weights_ = self._chosen_size(data, y)
             family = GridFamily(data.shared, y, self.C * data.weight, self._plan(self.n_weights_))
@@ -318,7 +318,7 @@ class ProbabilisticSVC(ClassifierBase):
             X = data.X[np.ix_(kept, kept)] if self.kernel == "precomputed" else data.X[kept]
             family: WeightFamily
             if self.engine == "path":
-                family = PathFamily(X, y[rows], self.C, data.weight[rows], self._kernel(data), n, self.tol)
+                family = PathFamily(X, y[rows], self.C * data.weight[rows], self._kernel(data), n, self.tol)
             else:
                 cost = self.C * data.weight * np.bincount(rows, minlength=n)
                 family = GridFamily(data.shared.take(kept), y[kept], cost[kept], self._plan(self.n_weights_))

@@ -68,6 +68,11 @@ class ChunkedTrainingSet:
         codes = np.searchsorted(self.labels.values, sample.chunk.labels)
         return sample.chunk.X, codes, sample.chunk.weights * sample.times
 
+    def typical_weight(self) -> NDArray[np.floating[Any]]:
+        """The weights of those rows, class weights included."""
+        _, codes, counts = self.typical()
+        return counts * np.asarray(self.weight.by_class or np.ones(len(self.labels.values)))[codes]
+
 
 def is_chunked(X: Any) -> bool:
     """Whether rows come in chunks: from files, an iterator or Dask."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from softmargin import penalties
 from softmargin.estimators._base.classifier import ClassifierBase
-from softmargin.estimators._base.fitted_score import FittedScore, Scored
+from softmargin.estimators._base.fitted_score import FittedScore, Scored, Stake
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._base.trust import gather_robustness, judge_left_out, note_robustness
 from softmargin.expansions import Expansion, expand
@@ -109,7 +109,7 @@ class ExpansionClassifier(Scored, ClassifierBase):
         self._warn_if_separated(problem, solution)
         self.solution_ = solution
         self.n_iter_ = solution.n_iter
-        self._keep(data, solution.coef[:, None], [solution.intercept])
+        self._keep(data, solution.coef[:, None], [solution.intercept], Stake.of(data, self.C, [solution]))
         if not problem.loss.convex and data.is_resident:
             note_robustness(self, data, problem, solution)
 
@@ -117,13 +117,14 @@ class ExpansionClassifier(Scored, ClassifierBase):
         super()._fit_many(data)
         gather_robustness(self)
         solutions = self.solution_
-        self._keep(data, np.column_stack([one.coef for one in solutions]), [one.intercept for one in solutions])
+        coef, intercepts = np.column_stack([one.coef for one in solutions]), [one.intercept for one in solutions]
+        self._keep(data, coef, intercepts, Stake.of(data, self.C, solutions))
 
-    def _keep(self, data: TrainingSet, coef: np.ndarray, intercepts: list[float]) -> None:
+    def _keep(self, data: TrainingSet, coef: np.ndarray, intercepts: list[float], stake: Stake | None = None) -> None:
         """What prediction needs, for a column of coefficients per function."""
         self.loss_ = self._loss()
         self.n_features_selected_ = int(np.count_nonzero(np.any(coef != 0, axis=1)))
-        self._score_ = FittedScore.of(data, coef, intercepts)
+        self._score_ = FittedScore.of(data, coef, intercepts, stake)
 
     def _warn_if_separated(self, problem: Problem, solution: Solution) -> None:
         if (

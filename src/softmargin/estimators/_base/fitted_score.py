@@ -4,9 +4,11 @@
 kernel. Every fit makes a new ``FittedScore``; the public attributes ``coef_``, ``dual_coef_``, ``support_`` and
 ``intercept_`` are read from it, so they cannot disagree with predictions or survive a refit.
 
-Rows of single precision are scored in it where that keeps the scores, measured on some of the training rows. Large
-terms that cancel, such as those of an unbounded kernel far from the origin, leave single precision no digits: there
-coefficients stay doubles, and scores are summed in them.
+Rows of single precision are scored in it where that keeps the scores, measured on some of the training rows, and the
+objective, which is to be true of the coefficients as they are held: rows on the margin pay their cost for every digit
+that is lost. Large terms that cancel, such as those of an unbounded kernel far from the origin, leave single precision
+no digits, and large costs beside a small objective ask for more: there coefficients stay doubles, and scores are summed
+in them.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ import numpy as np
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.expansions import KernelColumns, KernelScore, LinearScore
 
-__all__ = ["FittedScore", "Scored", "fit_or_nothing", "in_their_precision", "without_rows"]
+__all__ = ["FittedScore", "Scored", "Stake", "fit_or_nothing", "in_their_precision", "without_rows"]
 
-# Training rows whose scores are compared, and how much of the largest of them may change: rounding alone changes about
-# 1e-6 of it, and probabilities are not quoted with more digits than this.
+# Training rows whose scores are compared, and how much of the largest of them, and of the objective, may change:
+# rounding alone changes about 1e-6 of scores, and probabilities are not quoted with more digits than this.
 _SOME_ROWS, _KEPT = 64, 1e-4
 
 # fields of a solution with a number per training row, which certify a fit and predict nothing
@@ -32,6 +34,26 @@ _ROW_VECTORS = ("dual", "margins", "base")
 
 
 _FEW_ROWS, _DROWNED = 16, 1e-2  # rows whose terms are added up, and the rounding of scores that is too much
+
+
+@dataclass(frozen=True)
+class Stake:
+    """What scores cost: ``cost`` of each typical row for a unit of loss, and the ``objective`` of each function."""
+
+    cost: np.ndarray
+    objective: np.ndarray
+
+    @classmethod
+    def of(cls, data: TrainingSet, C: float, solutions: list[Any]) -> Stake:
+        """Of fits of ``C`` times the weights of the rows."""
+        return cls(C * data.typical_weight(), np.array([one.objective for one in solutions]))
+
+    def paid(self, rows: Any, score: Any, intercept: np.ndarray) -> np.ndarray:
+        """The cost of the sizes of scores, by rows that stand for equal parts of all costs."""
+        ends = np.cumsum(self.cost)
+        middles = ends[-1] * (np.arange(_SOME_ROWS) + 0.5) / _SOME_ROWS
+        chosen, times = np.unique(np.minimum(np.searchsorted(ends, middles), len(ends) - 1), return_counts=True)
+        return np.asarray(ends[-1] / _SOME_ROWS * (times @ np.abs(score(rows[chosen]) + intercept)))
 
 
 @dataclass(frozen=True)
@@ -43,7 +65,7 @@ class FittedScore:
     support: np.ndarray | None = None
 
     @classmethod
-    def of(cls, data: TrainingSet, coef: np.ndarray, intercept: Any) -> FittedScore:
+    def of(cls, data: TrainingSet, coef: np.ndarray, intercept: Any, stake: Stake | None = None) -> FittedScore:
         """The functions with coefficients ``coef`` (n_coef, k) on the expansion of the training rows."""
         dtype = data.X.dtype
         largest = max(float(np.abs(coef).max(initial=0.0)), float(np.abs(intercept).max(initial=0.0)))
@@ -60,7 +82,7 @@ class FittedScore:
         if isinstance(score, KernelScore):
             _require_digits(score, data.typical()[0])
         if dtype != np.float64:
-            score, intercept = in_their_precision(data.typical()[0], score, intercept)
+            score, intercept = in_their_precision(data.typical()[0], score, intercept, stake)
         if chosen is None:
             return cls(score, intercept)
         support = data.numbered(chosen)
@@ -88,8 +110,10 @@ def _require_digits(score: KernelScore, rows: Any) -> None:
         )
 
 
-def in_their_precision(rows: Any, score: Any, intercept: np.ndarray) -> tuple[Any, np.ndarray]:
-    """A score and its intercepts in the type of the training ``rows``, unless their scores change by that."""
+def in_their_precision(
+    rows: Any, score: Any, intercept: np.ndarray, stake: Stake | None = None
+) -> tuple[Any, np.ndarray]:
+    """A score and its intercepts in the type of the training ``rows``, unless scores or objective change by that."""
     dtype = rows.dtype
     if dtype == np.float64 or _is_called_by_pairs(score):
         return score, intercept
@@ -101,6 +125,9 @@ def in_their_precision(rows: Any, score: Any, intercept: np.ndarray) -> tuple[An
     size = np.abs(exact)
     # losses bend at scores of about one, which those of a row far out must not hide
     keeps = np.all(change <= _KEPT * np.minimum(np.maximum(size, 1.0), size.max(axis=0)))
+    if keeps and stake is not None:
+        lost = replace(score, coef=score.coef - rounded.coef), intercept - shift
+        keeps = np.all(stake.paid(rows, *lost) <= _KEPT * np.abs(stake.objective))
     return (rounded, shift) if keeps else (score, intercept)
 
 

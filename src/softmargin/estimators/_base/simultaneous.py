@@ -13,7 +13,7 @@ import numpy as np
 
 from softmargin import penalties
 from softmargin.estimators._base.classifier import ClassifierBase
-from softmargin.estimators._base.fitted_score import FittedScore, Scored
+from softmargin.estimators._base.fitted_score import FittedScore, Scored, Stake
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.expansions import Expansion, expand
 from softmargin.losses.multiclass import MulticlassLoss
@@ -82,7 +82,9 @@ class SimultaneousClassifier(Scored, ClassifierBase):
         solution = self._fit_classes(data)
         self.solution_, self.n_iter_ = solution, solution.n_iter
         columns = slice(1, 2) if len(self.classes_) == 2 else slice(None)
-        self._score_ = FittedScore.of(data, solution.coef[:, columns], solution.intercept[columns])
+        C: Any = getattr(self, "C_", self.C)  # where C was chosen, what it was
+        stake = Stake.of(data, C, [solution])
+        self._score_ = FittedScore.of(data, solution.coef[:, columns], solution.intercept[columns], stake)
 
     def _decision(self, X: Any) -> np.ndarray:
         scores = self._score_(X)

@@ -60,6 +60,10 @@ class TrainingSet:
         """Rows in memory with their class codes and weights, from which widths of kernels are measured."""
         return self.X, self.codes, self.counts
 
+    def typical_weight(self) -> np.ndarray:
+        """The weights of those rows, class weights included."""
+        return self.weight
+
     def expand(self, values: np.ndarray, fill: float) -> np.ndarray:
         """Per-row results for all rows given to ``fit``, ``fill`` where the weight was zero."""
         if len(self.rows) == self.n_rows:

@@ -40,6 +40,7 @@ _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
 _SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
 _SWEEPS = 2000
+_POLISHES = 50  # ten do, unless rounding of the matrix leaves nothing to end at
 _EQUAL = 100.0  # times the last digit of their mean: entries of a column that differ by no more are equal
 
 
@@ -138,13 +139,12 @@ class GramModel:
         b, gradient = coef.copy(), self.gradient.copy()
         quadratic = GramQuadratic(self.H, gradient, b)
         tolerance = _tolerance(violation, np.diagonal(self.H), _GRAM_PRECISION)
-        sweeps, certified = 0, False
         patience = max(2, int(_SWEEPS_PER_POLISH * len(b)))
-        while not certified and sweeps < _SWEEPS:
-            done, certified = descend(quadratic, cost, positive, tolerance, patience)
-            sweeps += done
-            if not certified:
-                quadratic.polish(cost)
+        for _ in range(min(_POLISHES, _SWEEPS // patience)):
+            _, certified = descend(quadratic, cost, positive, tolerance, patience)
+            if certified:
+                break
+            quadratic.polish(cost)
         shift = 0.0
         if self.moment is not None:
             shift = -(self.drift + float(self.moment @ (b - coef))) / self.mass

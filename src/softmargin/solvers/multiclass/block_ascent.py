@@ -1,14 +1,14 @@
 """Simultaneous support vector machines: block coordinate ascent on the dual, certified by the duality gap.
 
-``_compiled/multicategory.pyx`` states the common dual. This module says which bounds, linear terms and link make each
-machine, keeps scores through primal weights (linear features, never n x n) or Gram rows (kernels), and decides when to
-stop: after each call of the kernel all scores are computed afresh and the solver returns once
+``_compiled/multicategory.pyx`` states the common dual, ``dual_form`` what makes a machine of it. This module keeps
+scores through primal weights (linear features, never n x n) or Gram rows (kernels), and decides when to stop: after
+each call of the kernel all scores are computed afresh and the solver returns once
 
     gap = (P - D) / max(|P|, 1e-12 cost) <= tol.
 
-A problem so small that precision costs nothing is carried on until blocks hardly move: repeated rows and weighted rows
-then give the same scores; where intercepts are not unique, ``intercepts`` chooses among them. Passes count by the
-blocks they visit, in units of all rows.
+A problem so small that precision costs nothing is carried on until blocks hardly move, and by interior steps where that
+leaves a gap: repeated rows and weighted rows then give the same scores; where intercepts are not unique, ``intercepts``
+chooses among them. Passes count by the blocks they visit, in units of all rows.
 
 A free intercept makes ``sum_i beta_ij = 0`` a constraint for each class. Rows are centred, which it undoes, and it is
 reached by the proximal point method: ``K + shift`` penalises only the distance of ``b`` from its last value,
@@ -32,7 +32,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ from softmargin.losses.multiclass import MulticategoryHinge
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.multiclass.design import Design
+from softmargin.solvers.multiclass.dual_form import DualForm
 from softmargin.solvers.multiclass.intercepts import canonical_intercept
 from softmargin.solvers.multiclass.interior_point import HingeProgram, follow_central_path, step_work
 from softmargin.solvers.multiclass.multipliers import RoundedMachine, method_of_multipliers
@@ -57,6 +58,7 @@ Array = NDArray[np.floating[Any]]
 _PASSES_PER_CALL = 50
 _FREE_WORK = 3e7  # operations that take some hundredths of a second
 _SMALLEST_MOVE = 1e-13
+_EXACT = 1e-11  # a relative gap that leaves scores no digits that matter
 _FEW_ROWS = 5000  # a pass over fewer rows counts as one over so many
 _LITTLE_GAIN = 0.9
 _BALANCED = 1e-11  # of all costs
@@ -80,28 +82,6 @@ _FIRST_PASSES, _FIRST_STEPS = 12, 10
 _NEAR_GAP, _DRAWS = 0.8, 10
 
 
-class _Machine(NamedTuple):
-    """The dual of one method: link, bounds (own and other, per unit of cost) and linear terms (own and other)."""
-
-    link: int
-    bounds: tuple[float, float, float, float]
-    linear: tuple[float, float]
-
-    @classmethod
-    def of(cls, loss: MulticategoryHinge, k: int) -> _Machine:
-        inf = math.inf
-        if loss.method == "naive":
-            return cls(kernel.CENTER, (0, 1, 0, 0), (1, 0))
-        if loss.method == "weston_watkins":
-            return cls(kernel.OWN, (0, 0, -1, 0), (0, -1))
-        if loss.method == "crammer_singer":
-            return cls(kernel.ZERO, (-inf, 1, -inf, 0), (1, 0))
-        if loss.method == "bounded":
-            return cls(kernel.CENTER, (1, inf, 0, inf), (-1, -1))
-        own = 0.0 if loss.method == "lee_lin_wahba" else loss.mix
-        return cls(kernel.CENTER, (0, own, own - 1, 0), (k - 1, -1))
-
-
 class _Ascent:
     """One machine on one training set, with everything a warm start needs."""
 
@@ -109,7 +89,7 @@ class _Ascent:
         assert isinstance(problem.loss, MulticategoryHinge)
         self.loss, self.k, self.free = problem.loss, problem.n_classes, problem.intercept == "free"
         self.design = Design.of(problem)
-        self.machine = _Machine.of(problem.loss, self.k)
+        self.machine = DualForm.of(problem.loss, self.k)
         self.codes = problem.codes.astype(np.int32)
         self.cost = np.ascontiguousarray(problem.weights, dtype=np.float64)
         self.shift = self._first_shift(problem.intercept)
@@ -287,10 +267,14 @@ def solve_hinge(
             _choose_intercept(ascent)
             primal, gap = ascent.measure()
             relative = ascent.relative(primal, gap)
-        if relative <= tol and (used * pass_work >= _FREE_WORK or move <= _SMALLEST_MOVE):
+        at_rest = relative <= tol and move <= _SMALLEST_MOVE
+        if (at_rest and relative <= _EXACT) or (relative <= tol and used * pass_work >= _FREE_WORK):
             break
         if unknown_rank and used * pass_work >= _SPECTRUM_WORK * n**3 and not relative <= tol:
             unknown_rank, patience = False, ascent.patience(ascent.features[0].shape[1])
+        if at_rest and patience < math.inf:
+            passed = _by_passes(ascent, tol, used, history)
+            return min(_interior(ascent, problem.intercept, tol, max_iter), passed, key=lambda one: one.gap)
         if _is_slow(used, relative, tol, patience):
             found = _interior(ascent, problem.intercept, tol, max_iter)
             if found.converged or not suited:
@@ -301,6 +285,13 @@ def solve_hinge(
         if ascent.free:
             ascent.take_proximal_step()
         move = max(0.3 * move, _SMALLEST_MOVE)
+    return _by_passes(ascent, tol, used, history)
+
+
+def _by_passes(ascent: _Ascent, tol: float, used: float, history: list[float]) -> Solution:
+    """The point that so many passes have come to."""
+    primal, gap = ascent.measure()
+    relative = ascent.relative(primal, gap)
     found = _solution(ascent, ascent.design.original(ascent.theta, ascent.intercept), primal, relative)
     return replace(found, n_iter=math.ceil(used), converged=relative <= tol, history=history)
 
@@ -317,7 +308,7 @@ def _interior(ascent: _Ascent, intercept: str, tol: float, max_iter: int) -> Sol
     Z, basis = ascent.features
     program = HingeProgram.of(ascent.loss, ascent.codes, ascent.cost, ascent.k)
     found = follow_central_path(Z, program, intercept, max_iter)
-    if intercept == "free" and program.kind != "hard":
+    if intercept == "free":
         G = Z @ found.theta[1:]
         found.theta[0] = canonical_intercept(program, G, found.theta[0], ascent.cost_at(G))
     ascent.adopt(program.dual(found.multipliers), found.theta[0])

@@ -7,7 +7,8 @@ The coefficients of a simultaneous support vector machine are unique, its free i
 which is piecewise linear, and where no row lies on its kink flat. Two routes to one machine would then end at two
 intercepts. With two classes the minimisers are an interval, whose midpoint is used; with more the minimiser whose mean
 scores are smallest is, found as that of ``h(b) + |b|^2 / 2 M`` about centred scores: ``h`` is polyhedral, so a large
-``M`` changes nothing.
+``M`` changes nothing. The bounded machine, whose ``h`` is linear above floors of the intercepts, says both in closed
+form.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ def canonical_intercept(program: HingeProgram, G: Array, b: Array, cost: Callabl
     weight = program.weight[:, :1]
     mean = (weight * G).sum(axis=0) / weight.sum()
     centred = replace(program, target=program.target - program.margins(G - mean))
-    here = cost(b)
-    for sharp in (0.0,) if G.shape[1] == 2 else _SHARP:
-        found = (_smallest(centred, sharp) if sharp else _midpoint(centred)) - mean
+    here, two = cost(b), G.shape[1] == 2
+    for sharp in (0.0,) if two or program.kind == "hard" else _SHARP:
+        if program.kind == "hard":
+            found = _above_floors(centred) - mean
+        else:
+            found = (_midpoint(centred) if two else _smallest(centred, sharp)) - mean
         if cost(found) <= here + _SAME * abs(here):
             return found
     return b
@@ -59,6 +63,25 @@ def _midpoint(program: HingeProgram) -> Array:
         return np.full(2, np.nan)  # one class only pulls: the interval has no end
     t = 0.5 * (kinks[order[first]] + kinks[order[last]])
     return np.array([-t, t])
+
+
+def _above_floors(program: HingeProgram) -> Array:
+    """The bounded machine's: minimise ``-pull'b`` where ``b_j >= floor_j``, ``sum_j b_j = 0``.
+
+    Classes that pull less than the strongest lie on their floors. The strongest share the rest: two classes alike, more
+    at one level ``max(floor_j, level)``, which is their least norm.
+    """
+    floor, pull = program.target.max(axis=0), program.pull.sum(axis=0)
+    strong = pull >= pull.max() - _FLAT * pull.sum()
+    rest = -float(floor.sum())
+    if rest < 0:
+        return np.full(len(floor), np.nan)  # the scores have no intercepts that bound them
+    if len(floor) == 2 and strong.all():
+        return floor + rest / 2
+    lowest = np.sort(floor[strong])
+    levels = (rest + np.cumsum(lowest)) / np.arange(1, len(lowest) + 1)  # if so many of the lowest rise
+    rising = int(np.flatnonzero(levels >= lowest)[-1])
+    return np.where(strong, np.maximum(floor, levels[rising]), floor)
 
 
 def _smallest(program: HingeProgram, sharp: float) -> Array:

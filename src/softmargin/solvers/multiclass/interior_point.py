@@ -15,8 +15,13 @@ Crammer-Singer) and the slacks ``xi`` are
 With ``s = U + xi - t`` the central path is ``s a = xi (c - a) = mu cost_i``: a row of cost two takes the very steps of
 two rows of cost one. Eliminating all but ``theta`` leaves ``da = E - D dU`` in each row, D diagonal or (SIMPLEX)
 ``diag(w) - w w' / sum w``, and ``sum_i (x_i x_i') (x) B'DB`` plus the ridge as matrix of the Newton equations, in the
-classes but the last, which is minus the sum of the others. Cholesky factors stay accurate however ill scaled the late
-ones are. Steps are Mehrotra's predictor and corrector; the start ``theta = 0`` is feasible and stays so.
+classes but the last, which is minus the sum of the others. Steps are Mehrotra's predictor and corrector; the start
+``theta = 0`` is feasible and stays so.
+
+Late rows on their corners have curvatures D of 1e12, beside which the ridge is rounding where such rows are few or
+repeats of few. What Cholesky's method would lose there, a QR factorisation of the rows ``D^(1/2) B x`` keeps. Products
+``D dU`` lose the digits that cancel in dU: a step is refined until multipliers and coefficients agree, ``da`` summed
+from the changes ``dU`` of every round, each smaller than the one before.
 """
 
 from __future__ import annotations
@@ -39,6 +44,10 @@ _SMALLEST_MU = 1e-13
 _SMALLEST_SHARE = 1e-3  # of the largest cost, for hard constraints: a cheap row's bounds may still bind, and hard
 _SMALLEST_MULTIPLIER = 1e-9  # in units of the cost: smaller ones are zero
 _BACK_OFF = 0.995
+_REFINEMENTS = 6
+_ENOUGH = 1e-13  # of the first right-hand side: what rounding leaves of one
+_DIGITS = 1e-10  # share of a diagonal that its pivot keeps, below which rounding is too much of the pivot
+_ROOT_WORK = 1e8  # multiplications of a QR factorisation that takes hundredths of a second
 
 
 @dataclass(frozen=True)
@@ -186,8 +195,7 @@ def follow_central_path(Z: Array, program: HingeProgram, intercept: str, max_ite
         sa, xz = state.products(program)
         mu = (float(sa.sum()) + float(xz.sum())) / count
         residual = Zt.T @ (program.pull + program.pull_back(state.a)) - ridge[:, None] * state.theta
-        uneven = (residual - residual.mean(axis=1, keepdims=True)) / np.where(ridge > 0, ridge, 1)[:, None]
-        error = mu + float(np.abs(uneven).max(initial=0.0))
+        error = mu + _worth(residual, ridge, state.theta) / count
         if error < least:
             least, best = error, state
         if is_heard():
@@ -198,7 +206,7 @@ def follow_central_path(Z: Array, program: HingeProgram, intercept: str, max_ite
             newton = _Newton(Zt, ridge, state, program)
         except np.linalg.LinAlgError:  # as close to the boundary as floating point can tell
             break
-        ahead = newton.step(residual, -sa, -xz)
+        ahead = newton.step(residual, -sa, -xz, 1)
         there = state.moved(ahead, min(state.longest(ahead, program.kind), 1.0)).products(program)
         left = (float(there[0].sum()) + float(there[1].sum())) / count
         target = (left / mu) ** 3 * mu * program.weight * program.present
@@ -212,22 +220,61 @@ def follow_central_path(Z: Array, program: HingeProgram, intercept: str, max_ite
     return InteriorPoint(unit * best.a, theta, steps)
 
 
+def _worth(residual: Array, ridge: Array, theta: Array) -> float:
+    """What multipliers add to the duality gap by missing ``ridge theta``, ``sum_j theta_j = 0``, by ``residual``."""
+    uneven = residual - residual.mean(axis=1, keepdims=True)
+    free = ridge == 0
+    imbalance = np.abs(uneven[free]) * (1 + np.abs(theta[free]))
+    return float(imbalance.sum() + 0.5 * np.sum(uneven[~free] ** 2 / ridge[~free, None]))
+
+
 class _Newton:
     """The factorised Newton equations at one point, in the coefficients of all classes but the last."""
 
     def __init__(self, Zt: Array, ridge: Array, state: _State, program: HingeProgram) -> None:
-        self.Zt, self.state, self.program = Zt, state, program
+        self.Zt, self.ridge, self.state, self.program = Zt, ridge, state, program
         if program.kind == "box":
             self.curve = state.a / (state.s + state.a * state.xi / state.z)
         else:
             self.curve = state.a / state.s
+        if program.kind == "simplex":
+            self.share = self.curve / self.curve.sum(axis=1, keepdims=True)
         blocks = self._diagonal_blocks(len(ridge)) if program.sign is not None else self._coupled_blocks(len(ridge))
         size = blocks.shape[0] * blocks.shape[2]
-        self.H = blocks.transpose(0, 2, 1, 3).reshape(size, size)
-        q = blocks.shape[0]
-        border = np.kron(np.eye(q) + 1, np.diag(ridge))
-        self.H = self.H + border
-        self.factor = linalg.cho_factor(self.H, lower=True)
+        H = blocks.transpose(0, 2, 1, 3).reshape(size, size)
+        H = H + np.kron(np.eye(len(blocks)) + 1, np.diag(ridge))
+        lower, failed = linalg.lapack.dpotrf(H, lower=True)
+        accurate = not failed and bool(np.all(np.diag(lower) ** 2 >= _DIGITS * np.diag(H)))
+        if not accurate and self.curve.size * float(size) ** 2 <= _ROOT_WORK:
+            self.root, self.order = self._root()
+        elif not failed:
+            self.root, self.order = lower.T, np.arange(size)
+        else:
+            raise np.linalg.LinAlgError
+
+    def _root(self) -> tuple[Array, NDArray[np.integer[Any]]]:
+        """``R`` with ``R'R = H`` and the order of its columns; long rows come first, which keeps the digits of all."""
+        k, m = self.curve.shape[1], len(self.ridge)
+        ends = np.vstack([np.eye(k - 1), -np.ones(k - 1)])
+        B = np.stack([self.program.margins(np.tile(end, (len(self.Zt), 1))) for end in ends.T], axis=2)
+        if self.program.kind == "simplex":
+            B = np.stack([_contrast(one, self.share) for one in B.transpose(2, 0, 1)], axis=2)
+        B *= np.sqrt(self.curve)[:, :, None]
+        rows = (B[..., None] * self.Zt[:, None, None, :]).reshape(-1, (k - 1) * m)
+        rows = np.vstack([rows, np.kron(ends, np.diag(np.sqrt(self.ridge)))])
+        rows = rows[np.argsort(-np.abs(rows).max(axis=1), kind="stable")]
+        R, order = linalg.qr(rows, mode="r", pivoting=True, check_finite=False)
+        R = R[: R.shape[1]]
+        if not np.all(np.diag(R) != 0):
+            raise np.linalg.LinAlgError
+        return R, order
+
+    def solve(self, right: Array) -> Array:
+        """``H^-1 right``."""
+        x = np.empty_like(right)
+        half = linalg.solve_triangular(self.root, right[self.order], trans=1, check_finite=False)
+        x[self.order] = linalg.solve_triangular(self.root, half, check_finite=False)
+        return x
 
     def _weighted_gram(self, weight: Array) -> Array:
         return (self.Zt * weight[:, None]).T @ self.Zt
@@ -244,8 +291,9 @@ class _Newton:
         D, rows, codes = self.curve, np.arange(len(self.curve)), self.program.codes
         k = D.shape[1]
         if self.program.kind == "simplex":
-            H = -D[:, :, None] * D[:, None, :] / D.sum(axis=1)[:, None, None]
-            H[:, np.arange(k), np.arange(k)] += D
+            H = -D[:, :, None] * self.share[:, None, :]
+            H[:, np.arange(k), np.arange(k)] = 0
+            H[:, np.arange(k), np.arange(k)] = -H.sum(axis=2)
         else:
             H = np.zeros((len(D), k, k))
             H[:, np.arange(k), np.arange(k)] = D
@@ -260,30 +308,43 @@ class _Newton:
                 blocks[j, l] = blocks[l, j] = self._weighted_gram(H[:, j, l])
         return blocks
 
-    def step(self, residual: Array, first: Array, second: Array) -> _State:
+    def step(self, residual: Array, first: Array, second: Array, rounds: int = _REFINEMENTS) -> _State:
         """The change of the state that moves ``s a`` by ``first`` and ``xi z`` by ``second``, to first order."""
         at, program = self.state, self.program
+        xi = np.zeros_like(first)
         if program.kind == "box":
             fixed = (first - at.a * second / at.z) / (at.s + at.a * at.xi / at.z)
+        elif program.kind == "simplex":
+            fixed = self.curve * _contrast(first / at.a, self.share)
+            xi = (self.share * first / at.a).sum(axis=1, keepdims=True)
         else:
             fixed = first / at.s
-        xi = np.zeros_like(fixed)
+        a, theta, dU, shift = fixed, np.zeros_like(residual), np.zeros_like(fixed), np.zeros_like(xi[:, :1])
+        least, enough = np.inf, 0.0
+        for _ in range(rounds):
+            right = residual + self.Zt.T @ program.pull_back(a) - self.ridge[:, None] * theta
+            right = (right[:, :-1] - right[:, -1:]).T.ravel()
+            left = float(np.abs(right).max(initial=0.0))
+            enough = enough or _ENOUGH * left
+            if not enough < left < 0.5 * least:
+                break
+            least = left
+            x = self.solve(right).reshape(theta.shape[1] - 1, len(theta)).T
+            x = np.column_stack([x, -x.sum(axis=1)])
+            more = program.margins(self.Zt @ x)
+            theta, dU = theta + x, dU + more
+            if program.kind == "simplex":
+                shift = shift + (self.share * more).sum(axis=1, keepdims=True)
+                more = _contrast(more, self.share)
+            a = a - self.curve * more
         if program.kind == "simplex":
-            total = self.curve.sum(axis=1, keepdims=True)
-            xi = fixed.sum(axis=1, keepdims=True) / total
-            fixed = fixed - self.curve * xi
-        right = residual + self.Zt.T @ program.pull_back(fixed)
-        right = (right[:, :-1] - right[:, -1:]).T.ravel()
-        x = linalg.cho_solve(self.factor, right, check_finite=False)
-        x += linalg.cho_solve(self.factor, right - self.H @ x, check_finite=False)
-        theta = x.reshape(-1, self.Zt.shape[1]).T
-        theta = np.column_stack([theta, -theta.sum(axis=1)])
-        dU = program.margins(self.Zt @ theta)
-        if program.kind == "simplex":
-            shift = (self.curve * dU).sum(axis=1, keepdims=True) / total
-            return _State(theta, dU + xi - shift, xi - shift, fixed - self.curve * (dU - shift), np.zeros_like(dU))
-        a = fixed - self.curve * dU
+            return _State(theta, dU + xi - shift, xi - shift, a, np.zeros_like(dU))
         if program.kind == "hard":
             return _State(theta, dU, xi, a, xi)
         xi = np.where(program.present, (second + at.xi * a) / at.z, 0.0)
         return _State(theta, np.where(program.present, dU + xi, 0.0), xi, a, -a)
+
+
+def _contrast(V: Array, share: Array) -> Array:
+    """Each row's values less their mean of weights ``share``; a share of nearly one costs no digits."""
+    return np.einsum("ijl,il->ij", V[:, :, None] - V[:, None, :], share)

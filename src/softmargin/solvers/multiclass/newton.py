@@ -39,13 +39,14 @@ from softmargin.losses.multiclass import Evaluation, SmoothMulticlassLoss
 from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.linalg import Cholesky, add_to_diagonal, backtrack, shifted_cholesky
+from softmargin.solvers.multiclass.conjugate_gradients import MOST, conjugate_gradients
 from softmargin.solvers.multiclass.design import Design, gradient_terms, gradient_unit
 
 __all__ = ["solve_smooth", "spectral_features"]
 
 Array = NDArray[np.floating[Any]]
 
-_MAX_CG, _TRIED = 200, 25
+_TRIED = 25  # products that rows of like weights take
 _REFINED = 3  # solves, each of what the last has left
 _FEW_UNKNOWNS = 1000  # are eliminated in the time of so many products
 # A factor costs n p^2 multiplications, a product with the Hessian 2 n p k: up to so many columns per class the factor
@@ -148,7 +149,7 @@ class _Features:
         def product(direction: Array, _: Array) -> Array:
             return self.pull_back(curve(self.scores(direction))) + self.ridge * direction
 
-        return _conjugate_gradients(gradient, precondition, product, accuracy)[0]
+        return conjugate_gradients(gradient, precondition, product, accuracy)[0]
 
 
 class _InnerProducts:
@@ -218,15 +219,15 @@ class _InnerProducts:
 
         few, reached = gradient.size <= _FEW_UNKNOWNS, False
         if not self.uneven:
-            most = _MAX_CG if few else _TRIED
-            step, residual, reached = _conjugate_gradients(gradient, precondition, product, accuracy, most)
+            most = MOST if few else _TRIED
+            step, residual, reached = conjugate_gradients(gradient, precondition, product, accuracy, most)
         solved = self._solved_step(curve, gradient) if few and not reached else None
         if solved is not None:
             return solved
         if not reached:
             self.uneven = True
             by_rows = self._by_rows(curvature.mean(axis=1), mass)
-            step, residual, reached = _conjugate_gradients(gradient, by_rows, product, accuracy)
+            step, residual, reached = conjugate_gradients(gradient, by_rows, product, accuracy)
         # what K does not see has no part in the norm of a residual, but in the stationarity of the rows
         step[1:] += self._precondition(residual[1:], level)
         return step
@@ -279,41 +280,6 @@ def _intercept_decrement(gradient: Array, curve: Any, n: int) -> float:
     centre = np.eye(k) - 1 / k
     H = np.stack([curve(np.broadcast_to(row, (n, k))).sum(axis=0) for row in centre]) @ centre
     return 0.5 * float(gradient @ (np.linalg.pinv(H, hermitian=True) @ gradient))
-
-
-def _conjugate_gradients(
-    gradient: Array,
-    precondition: Callable[[Array], tuple[Array, Array]],
-    product: Callable[[Array, Array], Array],
-    accuracy: float,
-    most: int = _MAX_CG,
-) -> tuple[Array, Array, bool]:
-    """The Newton step to a share ``accuracy`` of the gradient in the preconditioner's norm, and the residual it leaves.
-
-    Whether that share was reached is the third answer.
-
-    ``precondition`` returns the scaled residual and its image under the inner product of the space (itself for
-    features, ``K`` times it for kernel coefficients); images of directions follow from those without further products.
-    ``product`` multiplies with the Hessian.
-    """
-    step, residual = np.zeros_like(gradient), -gradient
-    direction = image = np.zeros_like(gradient)
-    rho = first = 0.0
-    for i in range(most):
-        scaled, scaled_image = precondition(residual)
-        previous, rho = rho, float(np.sum(residual * scaled_image))
-        first = first if i else rho
-        if not rho > (accuracy**2 * first if i else 0.0):
-            return step, residual, True
-        share = rho / previous if i else 0.0
-        direction, image = scaled + share * direction, scaled_image + share * image
-        bent = product(direction, image)
-        bend = float(np.sum(bent * image))
-        if not bend > 0:
-            break
-        step += (rho / bend) * direction
-        residual -= (rho / bend) * bent
-    return step, residual, False
 
 
 def solve_smooth(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
