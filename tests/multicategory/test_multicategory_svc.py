@@ -381,3 +381,11 @@ def test_bounded_classes_of_one_weight_share_what_the_intercepts_leave_open():
         X, codes = rng.normal(size=(5 * k, 2)), np.repeat(np.arange(k), 5)
         model = MulticategorySVC(method="bounded", C=10.0 ** rng.uniform(-3, 0))
         assert disagreement(model, X, codes, k, rng) < 1e-5
+
+
+@pytest.mark.parametrize(("method", "C"), [("bounded", 1.0), ("reinforced", 100.0)])
+def test_machines_of_many_coefficients_converge_where_passes_crawl(method, C):
+    rng = np.random.default_rng(0)
+    y = np.arange(330) % 6
+    X = rng.normal(size=(330, 300)) @ rng.normal(size=(300, 300)) / 10 + rng.normal(size=(6, 300))[y]
+    assert MulticategorySVC(method=method, C=C).fit(X, y).solution_.converged

@@ -35,6 +35,7 @@ __all__ = ["TruncatedLogisticRegression"]
 
 _LOG_2 = math.log(2)
 _LEAST = 2 * _LOG_2
+_SHARE = 50  # of the steps allowed, for fits of other class weights where the plain one did not converge
 _BRACKETS = 20  # scheme 3 fits the class weights 1/20, .., 19/20
 
 
@@ -283,6 +284,8 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         elif self.scheme == 3:
             self.weights_ = np.arange(1, _BRACKETS) / _BRACKETS
         fitted = copy(self)  # parameters set later do not change what was fitted
+        if not self.solution_.converged:  # nor will the others: no full price for each of them
+            fitted.max_iter = max(1, self.max_iter // _SHARE)
         self._family_ = _WeightedFits(lambda: fitted._fit_family(data, problem))
 
     def _fit_family(self, data: TrainingSet, problem: Problem) -> FittedScore:

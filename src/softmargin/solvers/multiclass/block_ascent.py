@@ -67,8 +67,8 @@ _WEAKEST = 1000.0  # a proximal term weaker still makes the kernel of the passes
 # Before interior steps may take over, by the rate of the passes and by their number; so many steps are as dear as they
 # count (digits, iris, wine, Gaussian clouds by three machines at three costs: half the time of 100, 100 and 30).
 _FEWEST_PASSES, _TRIAL_PASSES, _INTERIOR_STEPS = 50.0, 100.0, 12
-# Multiplications per step that still take a fraction of a second (``python -m benchmarks thresholds`` times both ways).
-_INTERIOR_WORK = 1e9
+# Multiplications per step that still take about a second (``python -m benchmarks thresholds`` times both ways).
+_INTERIOR_WORK = 1e10
 # Eigenvectors of an n x n matrix take the time of passes of so many n^3 multiplications (n = 300, 700 and 1500).
 _SPECTRUM_WORK = 3.0
 # Where the method of multipliers is tried first (the rows of several classes in ``python -m benchmarks real``): a pass
@@ -272,7 +272,7 @@ def solve_hinge(
             break
         if unknown_rank and used * pass_work >= _SPECTRUM_WORK * n**3 and not relative <= tol:
             unknown_rank, patience = False, ascent.patience(ascent.features[0].shape[1])
-        if at_rest and patience < math.inf:
+        if (at_rest or used >= budget) and patience < math.inf:
             passed = _by_passes(ascent, tol, used, history)
             return min(_interior(ascent, problem.intercept, tol, max_iter), passed, key=lambda one: one.gap)
         if _is_slow(used, relative, tol, patience):
