@@ -104,3 +104,18 @@ def test_coherence_without_cost_is_logistic_regression():
     np.testing.assert_allclose(coherence.predict_proba(X), logistic.predict_proba(X), atol=1e-6)
     with pytest.raises(ValueError, match="cost must be positive for scale='C'"):
         CoherenceClassifier(cost=0).fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", [None, "linear", "poly", "rbf", "matern", "laplacian"])
+@pytest.mark.parametrize("size", [1e150, 1e300, 1.7e308])
+def test_rows_however_far_out_have_finite_scores_or_are_refused(kernel, size):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    model = MarginClassifier(kernel=kernel, C=10.0).fit(X, y)
+    far = size * np.sign(X)
+    for answer in (model.decision_function, model.predict_proba):
+        try:
+            assert np.isfinite(answer(far)).all()
+        except ValueError as error:
+            refusal = str(error)
+            assert "scale" in refusal.lower()

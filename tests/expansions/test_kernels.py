@@ -215,3 +215,13 @@ def test_rows_whose_squares_overflow_are_as_alike_as_their_unit_says(gamma):
     expected = np.exp(-np.minimum(((Z[:, None] / 1e100 - Z[None] / 1e100) ** 2).sum(axis=2), 1e100) * 1e200)
     np.testing.assert_allclose(K, expected, atol=1e-12)
     assert K[4, 5] == 1.0
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_distances_of_neighbours_are_those_of_their_differences(order):
+    rng = np.random.default_rng(0)
+    A = 3 + rng.normal(size=(40, 17))
+    B = np.asarray(A + 1e-9 * rng.normal(size=(40, 17)), order=order)
+    exact = np.linalg.norm(A - B, axis=1)
+    np.testing.assert_allclose(np.diagonal(euclidean(A, B)), exact, rtol=1e-4)
+    assert np.all(np.diagonal(euclidean(B.copy(), B)) == 0)

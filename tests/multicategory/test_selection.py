@@ -180,3 +180,15 @@ def test_a_concave_cost_says_when_one_class_alone_is_separated(group):
     rows[codes == 0, 0] += 0.4
     overlapping = TruncatedSoftmaxClassifier(level=np.inf, C=100.0, penalty=MCP(l1_ratio=1.0), group=group)
     assert overlapping.fit(rows, codes).solution_.converged
+
+
+@pytest.mark.parametrize("penalty", ["adaptive_l1", "scad"])
+@pytest.mark.parametrize("seed", [0, 7, 15, 21, 22])
+def test_capped_losses_with_concave_costs_come_to_an_end(penalty, seed):
+    """A fit to other rows sets out from another pilot, and must not end above the one before it."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(53, 5)), np.arange(53) % 2
+    X[:, 0] += 0.8 * y
+    model = TruncatedSoftmaxClassifier(class_weight="balanced", penalty=penalty).fit(X, y)
+    assert model.solution_.converged
+    assert np.all(np.diff(model.solution_.history) <= 1e-9)

@@ -87,6 +87,15 @@ def _is_ready(X: Any, y: Any) -> bool:
         return bool(np.isfinite(X.sum()))  # beyond the range of a sum, let scikit-learn look at each number
 
 
+def _in_range(answer: Callable[[Any], np.ndarray], X: Any) -> np.ndarray:
+    """The answer about rows; those so far out that sums overflow are refused."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = answer(X)
+    if not np.isfinite(found).all():
+        raise ValueError("X holds rows so far out that their scores overflow; scale them as the training rows were.")
+    return found
+
+
 class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Everything a margin classifier needs besides its mathematics."""
 
@@ -143,7 +152,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
     @by_chunks(lambda self: None if len(self.classes_) == 2 else len(self.classes_))
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: shape (n,) for two classes, (n, k) otherwise."""
-        return self._decision(self._prediction_set(X))
+        return _in_range(self._decision, self._prediction_set(X))
 
     @by_chunks(lambda self: None)
     def predict(self, X: Any) -> np.ndarray:
@@ -159,7 +168,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
 
         With ``probability_prior="population"`` the labels keep the costs of ``class_weight``, these do not.
         """
-        weighted = self._probability(self._prediction_set(X))
+        weighted = _in_range(self._probability, self._prediction_set(X))
         if getattr(self, "probability_prior", "weighted") == "weighted" or not hasattr(self, "class_weight_"):
             return weighted
         return unweighted(weighted, self.class_weight_)

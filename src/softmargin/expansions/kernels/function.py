@@ -32,14 +32,27 @@ __all__ = ["KernelFunction", "available", "euclidean", "find", "register"]
 Array = NDArray[np.floating[Any]]
 Similarity = Callable[[Any], Array]
 
+_NEIGHBOURS = 1e-8  # of the squared lengths of two rows: nearer ones have half their digits from inner products
+_TOGETHER = 10_000  # pairs whose differences are held at a time
+
 
 def euclidean(A: Any, B: Any) -> Array:
-    """Euclidean distances; dense rows are centred first, because ``|a|^2 + |b|^2 - 2 a'b`` loses digits far from 0."""
-    if not sparse.issparse(A) and not sparse.issparse(B) and len(B):
-        centre = np.asarray(B).mean(axis=0, dtype=np.float64).astype(B.dtype)
-        same, B = A is B, B - centre
-        A = B if same else A - centre
-    return np.asarray(euclidean_distances(A, B))
+    """Euclidean distances; dense rows are centred first, because ``|a|^2 + |b|^2 - 2 a'b`` loses digits far from 0.
+
+    It does so between neighbours too, whose distances are those of their differences.
+    """
+    if sparse.issparse(A) or sparse.issparse(B) or not len(B):
+        return np.asarray(euclidean_distances(A, B))
+    centre = np.asarray(B).mean(axis=0, dtype=np.float64).astype(B.dtype)
+    same, B = A is B, B - centre
+    A = B if same else A - centre
+    D = np.asarray(euclidean_distances(A, B))
+    squares = [np.einsum("ij,ij->i", rows, rows) for rows in (A, B)]
+    i, j = np.nonzero(_NEIGHBOURS * (squares[0][:, None] + squares[1]) >= D * D)
+    for part in range(0, len(i), _TOGETHER):
+        near = slice(part, part + _TOGETHER)
+        D[i[near], j[near]] = np.linalg.norm(A[i[near]] - B[j[near]], axis=1)
+    return D
 
 
 class KernelFunction:

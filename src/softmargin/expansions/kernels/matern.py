@@ -24,6 +24,7 @@ __all__ = ["Matern"]
 Array = NDArray[np.floating[Any]]
 
 _MOST = 20  # factorials of (2 degree)! stay exact in float64; beyond, the kernel is the Gaussian to 1 per cent
+_FAR = 1e4
 
 
 @register("matern")
@@ -56,7 +57,9 @@ class Matern(KernelFunction):
     def _profile(self, s: Array) -> Array:
         """The kernel at given distances, which are overwritten."""
         d = int(self.degree)
-        s *= 2 * np.sqrt((d + 0.5) * self.gamma)
+        with np.errstate(over="ignore"):
+            s *= 2 * np.sqrt((d + 0.5) * self.gamma)
         front = factorial(d) / factorial(2 * d)
         sizes = [front * factorial(d + i) / (factorial(i) * factorial(d - i)) * 2.0 ** (d - i) for i in range(d + 1)]
+        np.minimum(s, _FAR, out=s)  # nothing is left of either there, and powers would overflow
         return np.asarray(np.exp(-s) * np.polyval(sizes, s))

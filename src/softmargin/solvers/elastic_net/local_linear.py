@@ -25,6 +25,7 @@ from softmargin.solvers.ridge.newton import NEWTON
 __all__ = ["LOCAL_LINEAR"]
 
 _IDLE = 5  # rounds that lower neither the objective beyond rounding nor the violation to half: no digits are left
+_SHORT = 5  # rounds whose net was not minimised, by more than they gained: none will certify the fit
 
 
 def _accepts(problem: Problem) -> bool:
@@ -57,7 +58,7 @@ class _Rounds:
         self.inner, self.n_iter = tol, 0
         self.value = problem.objective(at.coef, at.intercept)
         self.violation = self.least = np.inf
-        self.idle = 0
+        self.idle = self.short = 0
 
     def objective(self) -> float:
         return self.value
@@ -82,8 +83,11 @@ class _Rounds:
         gained = value - self.value > ROUNDING * abs(value) or self.violation < 0.5 * self.least
         self.idle = 0 if gained else self.idle + 1
         self.least = self.violation if gained else self.least
+        lacks = self.at.gap > max(self.tol, self.inner) and value - self.value <= self.at.gap * abs(value)
+        self.short = self.short + 1 if lacks else 0
         spent = self.n_iter - before >= self.max_iter  # a net that did not come to an end: nor will the next
-        return self.violation <= self.tol or self.at.status != "ok" or self.idle >= _IDLE or spent
+        ends = self.idle >= _IDLE or self.short >= _SHORT or spent
+        return self.violation <= self.tol or self.at.status != "ok" or ends
 
     def undo(self) -> None:
         self.at = self.last

@@ -311,22 +311,26 @@ class _Rounds:
         self.at = self.last
 
 
-def solve_selection(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
-    """Fit with costs that select."""
+def solve_selection(
+    problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int, *, onward: bool = False
+) -> Solution:
+    """Fit with costs that select; concave ones from their pilot, or ``onward`` from where ``start`` stands."""
     penalty = problem.penalty
     assert penalty is not None
     design = Design.of(problem)
     p, k = problem.expansion.shape[1], problem.n_classes
     coef: Array = np.zeros((p, k))
     b: Array = np.zeros(k)
-    if start is not None and start.base is not None:  # of a concave penalty: the convex one it set out from
+    if start is not None and start.base is not None and not onward:  # the convex one that a concave one set out from
         start = start.base
     if start is not None and np.shape(start.coef) == (p, k):
         coef, b = np.array(start.coef, dtype=float), design.shifted_intercept(start)
     max_iter = max(max_iter, 1) * _STEPS
     fit = _Fit(problem, design, penalty if penalty.convex else penalty.pilot)
     coef = coef * fit.unit
-    coef, b, gap, n_iter = _solve_convex(fit, coef, b, tol, max_iter)
+    gap, n_iter = np.inf, 0
+    if not onward:
+        coef, b, gap, n_iter = _solve_convex(fit, coef, b, tol, max_iter)
     history: list[float] = []
     status, pilot = "ok", (coef, b)
     if not penalty.convex:

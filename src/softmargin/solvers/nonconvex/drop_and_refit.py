@@ -52,23 +52,32 @@ class _Rounds:
         return self.value
 
     def next_round(self) -> bool | None:
-        cost, codes, before = self.problem.weights, self.problem.codes, self.protected.copy()
+        before, fitted = self.protected.copy(), self.kept
         self.last = (self.solution, self.value)
-        part = replace(self.convex, weights=np.where(self.kept, cost, 0.0))
-        solve = solve_smooth if part.penalty is None else solve_selection
-        self.solution = solve(part, self.solution, self.tol, self.max_iter)
-        self.n_iter += self.solution.n_iter
-        if not self.solution.converged:  # where steps were in vain, the next fits take fewer
-            self.max_iter = min(self.max_iter, max(self.solution.n_iter // 2, _FEWEST_STEPS))
-        inside, losses = self._inside(self.solution)
-        penalty = self.solution.objective - float(cost[self.kept] @ losses[self.kept])
-        capped = np.where(self.protected[codes], losses, np.minimum(losses, self.loss.level))
-        self.value = penalty + float(cost @ capped)
-        self.repeats, self.kept = np.array_equal(inside, self.kept), inside
+        part = replace(self.convex, weights=np.where(self.kept, self.problem.weights, 0.0))
+        if part.penalty is None:
+            self._take(solve_smooth(part, self.solution, self.tol, self.max_iter), fitted)
+        else:
+            self._take(solve_selection(part, self.solution, self.tol, self.max_iter), fitted)
+            if self.value > self.last[1] and not part.penalty.convex:  # from its pilot a concave one may end higher
+                self._take(solve_selection(part, self.last[0], self.tol, self.max_iter, onward=True), fitted)
         if is_heard():
-            report("drop and refit", f"objective {self.value:.12g}, {np.count_nonzero(inside)} rows kept")
+            report("drop and refit", f"objective {self.value:.12g}, {np.count_nonzero(self.kept)} rows kept")
         self.reset = not np.array_equal(before, self.protected)
         return None if self.reset else self.repeats
+
+    def _take(self, solution: Solution, fitted: np.ndarray) -> None:
+        """Go to a fit of the rows ``fitted``."""
+        cost, codes = self.problem.weights, self.problem.codes
+        self.solution = solution
+        self.n_iter += solution.n_iter
+        if not solution.converged:  # where steps were in vain, the next fits take fewer
+            self.max_iter = min(self.max_iter, max(solution.n_iter // 2, _FEWEST_STEPS))
+        inside, losses = self._inside(solution)
+        penalty = solution.objective - float(cost[fitted] @ losses[fitted])
+        capped = np.where(self.protected[codes], losses, np.minimum(losses, self.loss.level))
+        self.value = penalty + float(cost @ capped)
+        self.repeats, self.kept = np.array_equal(inside, fitted), inside
 
     def undo(self) -> None:
         self.solution, self.value = self.last

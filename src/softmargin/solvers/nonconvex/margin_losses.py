@@ -103,9 +103,9 @@ class MarginLossFit:
         if ahead is None:
             given = start.base or start if start is not None else None
             many = len(problem.y) > FEW_ROWS
-            base = inner.warm_start(
-                trusted, None if many else given, max(self.tol, _ROUGH) if many else self.tol, *self._how[1:]
-            )
+            anew = many and problem.penalty.l1_ratio == 0  # a ridge fit of many rows is cheap, and as good from zero
+            tol = max(self.tol, _ROUGH) if many else self.tol
+            base = inner.warm_start(trusted, None if anew else given, tol, *self._how[1:])
         best: Solution | None = None
         for _ in self._starts(problem, trusted, inner):
             if best is None and ahead is not None and ahead.converged:
