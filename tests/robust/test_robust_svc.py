@@ -339,3 +339,11 @@ def test_many_kernel_rows_end_as_low_as_the_exact_rounds(monkeypatch):
     assert hasty.solution_.gap <= 1e-6
     assert np.all(np.diff(hasty.solution_.history) <= 1e-9 * hasty.objective_)
     assert hasty.objective_ <= exact.objective_ * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("n", [990, 1010])
+def test_rows_of_very_different_weights_converge_however_many(n):
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(2, size=(n, 4))
+    y, weight = X[:, 0] + rng.normal(size=n) > 0, 10 ** rng.uniform(-6, 6, n)
+    assert RobustSVC(kernel="rbf").fit(X, y, sample_weight=weight).solution_.converged
