@@ -3,6 +3,7 @@
 import json
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression, TunedClassifier, losses
 from softmargin.probability import fit_sigmoid
 from softmargin.solvers import Solution
+from softmargin.solvers.linalg import Cholesky
+from softmargin.solvers.ridge.indefinite_step import _kernel_step
 from softmargin.tuning import robust_grid
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "robust_svc.json").read_text())
@@ -347,3 +350,12 @@ def test_rows_of_very_different_weights_converge_however_many(n):
     X = rng.standard_t(2, size=(n, 4))
     y, weight = X[:, 0] + rng.normal(size=n) > 0, 10 ** rng.uniform(-6, 6, n)
     assert RobustSVC(kernel="rbf").fit(X, y, sample_weight=weight).solution_.converged
+
+
+def test_a_step_where_no_row_bends_is_none_and_says_nothing(capfd):
+    """LAPACK complains of empty matrices on standard output."""
+    flat = SimpleNamespace(term=SimpleNamespace(curvature=np.zeros(3)), coef=np.zeros(3))
+    empty = SimpleNamespace(ridge=1.0, fit_intercept=False, block=lambda active, root: np.empty((0, 0)))
+    assert _kernel_step(empty, flat) is None
+    assert Cholesky(np.empty((0, 0))).inverse().shape == (0, 0)
+    assert capfd.readouterr().out == ""

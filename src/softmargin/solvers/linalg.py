@@ -76,6 +76,8 @@ class Cholesky:
     def inverse(self) -> Array:
         """The inverse of the matrix in C order, both triangles; the factor may be used up."""
         L, n = self.lower, len(self.lower)
+        if n == 0:  # of which LAPACK complains on standard output
+            return np.empty((0, 0))
         if n <= _WHOLE:
             potri = linalg.lapack.dpotri if L.dtype == np.float64 else linalg.lapack.spotri
             return _mirrored(potri(L, lower=1, overwrite_c=1)[0].T)  # the upper triangle in C order

@@ -157,6 +157,8 @@ class KernelInfluence:
 
         Single precision gives it to ``cond(A)^(1/2)`` times 1e-7, relative.
         """
+        if len(self.factor) == 0:
+            return np.zeros(0)
         if self._spares_digits():
             inverse, _ = linalg.lapack.strtri(self.factor.astype(np.float32, copy=False), lower=1, overwrite_c=1)
         else:

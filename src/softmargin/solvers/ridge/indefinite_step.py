@@ -72,6 +72,8 @@ def _feature_step(system: FeatureSystem, point: Point, damped: bool) -> Step | N
 def _kernel_step(system: KernelSystem, point: Point) -> Step | None:
     W, coef, ridge = point.term.curvature, point.coef, system.ridge
     active = np.flatnonzero(W)
+    if len(active) == 0:  # the penalty alone bends; and LAPACK complains of empty matrices on standard output
+        return None
     root = np.sqrt(np.abs(W[active]))
     B = system.block(active, root)
     add_to_diagonal(B, np.sign(W[active]))
