@@ -235,3 +235,18 @@ def test_a_table_that_is_only_planned_is_refused_with_the_remedy(name):
     model = quiet_fit(make(name), frame, y)
     with pytest.raises(TypeError, match=r"LazyFrame.*collect\(\)"):
         model.predict(frame.lazy())
+
+
+@pytest.mark.parametrize("weights", ["balanced", [10**400] * 40, [object()] * 40, [1j] * 40])
+def test_weights_that_are_no_numbers_are_refused_by_name(weights):
+    X, y = np.arange(80.0).reshape(40, 2), np.arange(40) % 2
+    with pytest.raises(ValueError, match="sample_weight"):
+        MarginClassifier().fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("dtype", ["string", "category", "Int64"])
+def test_missing_labels_are_refused_as_such(dtype):
+    y = pd.Series([0, 1] * 20, dtype="Int64").astype(dtype)
+    y[3] = pd.NA
+    with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
+        MarginClassifier().fit(np.arange(80.0).reshape(40, 2), y)

@@ -18,7 +18,7 @@ from softmargin.probability._sigmoid import Sigmoid, fit_sigmoid
 from softmargin.probability._sollich import Sollich
 from softmargin.probability._temperature import CoherenceLink, fit_coherence, fit_temperature
 from softmargin.probability._truncated import estimable_or_fallback, nearest_estimable, outward_weights
-from softmargin.probability._weights import check_weight_range, row_weights, weight_parameters
+from softmargin.probability._weights import check_weight_range, checked_weights, row_weights, weight_parameters
 
 __all__ = [
     "RESCALINGS",
@@ -54,6 +54,7 @@ __all__ = [
     "nearest_estimable",
     "weight_parameters",
     "check_weight_range",
+    "checked_weights",
     "row_weights",
     "zero_level",
 ]

@@ -9,18 +9,23 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
-__all__ = ["check_weight_range", "row_weights", "weight_parameters"]
+__all__ = ["check_weight_range", "checked_weights", "row_weights", "weight_parameters"]
 
 _MOST_WEIGHT = 1e100  # squares of weights, and sums of them, stay below the largest double 1e308
 
 
-def row_weights(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
-    """One finite, nonnegative number per row, all ones by default; not all zero, and such as can be added up."""
+def checked_weights(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
+    """One finite, nonnegative number per row, all ones by default."""
     try:
-        weight = _check_sample_weight(given, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
-    except (TypeError, ValueError) as error:
+        return _check_sample_weight(given, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
+    except (TypeError, ValueError, OverflowError) as error:
         said = str(error).replace("sample_weight", name)
         raise ValueError(said if name in said else f"{name} must hold a nonnegative number per row: {said}") from None
+
+
+def row_weights(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
+    """Such weights, not all zero, and such as can be added up."""
+    weight = checked_weights(given, n, name)
     if not np.any(weight > 0):
         raise ValueError(f"{name} is zero for every row; at least one row of each class needs a positive weight.")
     check_weight_range(weight[weight > 0], name=name)

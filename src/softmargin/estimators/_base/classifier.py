@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softmargin._constraints import Constraint
 from softmargin._threads import one_blas_thread
@@ -31,13 +31,14 @@ from softmargin.estimators._base.training_set import (
     TrainingSet,
     check_class_weight,
     check_collected,
+    check_present,
     check_targets,
     encode_labels,
     unweighted,
     weigh_classes,
 )
 from softmargin.expansions import Expansion, Kernel, canonical_sparse, check_fits_chunks, most_landmarks
-from softmargin.probability import check_weight_range, couple, two_columns
+from softmargin.probability import check_weight_range, checked_weights, couple, two_columns
 from softmargin.solvers import Solution
 
 __all__ = ["ClassifierBase", "available_where"]
@@ -203,6 +204,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
             check_fits_chunks(self)
             return chunked_training_set(self, X, y, sample_weight)
         check_collected(X)
+        check_present(y)
         if type(self)._validate is ClassifierBase._validate and _is_ready(X, y):
             self.n_features_in_ = X.shape[1]
         else:
@@ -227,7 +229,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
 
     def _counted_rows(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
         """The weight of each row as given, and the rows that count: of positive weight, and of no class of weight 0."""
-        counts = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        counts = checked_weights(sample_weight, len(y))
         seen, class_weight = counts > 0, getattr(self, "class_weight", None)
         if isinstance(class_weight, dict):
             seen &= ~np.isin(y, [label for label, weight in class_weight.items() if weight == 0])

@@ -17,6 +17,7 @@ __all__ = [
     "TrainingSet",
     "check_class_weight",
     "check_collected",
+    "check_present",
     "check_labels",
     "check_targets",
     "encode_labels",
@@ -76,12 +77,19 @@ class TrainingSet:
 def check_labels(X: Any, y: Any) -> np.ndarray:
     """The labels of rows that are passed on as they are, as scikit-learn's checks of rows and labels leave them."""
     check_collected(X)
+    check_present(y)
     y = _check_y(y)
     check_consistent_length(X, y)
     if not len(y):
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     check_targets(y)
     return y
+
+
+def check_present(y: Any) -> None:
+    """Refuse columns of labels with missing ones of a type that no comparison takes (``pandas.NA``)."""
+    if hasattr(y, "isna") and not isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype) and np.any(y.isna()):
+        raise ValueError("y contains missing labels (NA); drop those rows.")
 
 
 def check_collected(X: Any) -> None:
