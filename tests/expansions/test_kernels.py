@@ -225,3 +225,13 @@ def test_distances_of_neighbours_are_those_of_their_differences(order):
     exact = np.linalg.norm(A - B, axis=1)
     np.testing.assert_allclose(np.diagonal(euclidean(A, B)), exact, rtol=1e-4)
     assert np.all(np.diagonal(euclidean(B.copy(), B)) == 0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("gamma", [1e-3, 1.0])
+def test_gaussian_similarities_beside_a_huge_column_are_those_of_differences(form, gamma):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    X[:, 1] = 1e9 * rng.integers(0, 3, 30)
+    exact = np.exp(-gamma * cdist(X, X, "sqeuclidean"))
+    np.testing.assert_allclose(Kernel("rbf", gamma)(form(X), form(X.copy())), exact, atol=1e-9)

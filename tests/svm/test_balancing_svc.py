@@ -147,3 +147,21 @@ def test_there_are_no_probabilities():
 )
 def test_passes_scikit_learns_checks(params):
     check_estimator(BalancingSVC(**params))
+
+
+@pytest.mark.parametrize("balance", [np.inf, "bounded"])
+@pytest.mark.parametrize("seed", range(6))
+def test_columns_of_any_size_leave_margins_within_their_bounds_or_a_warning(balance, seed):
+    """Multipliers of hard bounds may be so large that their sums, the coefficients, lose what the bounds hold."""
+    rng = np.random.default_rng(seed)
+    X = np.abs(rng.standard_t(2, size=(150, 8))) * 10.0 ** rng.uniform(-2, 4, 8)
+    y = np.where(rng.random(150) < 0.3, 1, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of convergence, or of a constant score
+        model = BalancingSVC(balance=balance, C=10.0).fit(X, y)
+    margins, found = y * model.decision_function(X), model.solution_
+    beyond = np.max(margins) - 1 if balance == np.inf else np.max(np.abs(margins)) - 1
+    assert beyond <= found.gap + 1e-9
+    if found.converged:
+        cost = 10.0 * np.sum((balance == np.inf) - margins)
+        assert found.objective == pytest.approx(cost + 0.5 * np.sum(model.coef_**2), rel=1e-3)

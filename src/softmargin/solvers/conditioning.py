@@ -24,7 +24,16 @@ from numpy.typing import NDArray
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 
-__all__ = ["HOPELESS", "Shift", "check_finite", "check_scale", "likely_reason", "measured", "taken_as_start"]
+__all__ = [
+    "HOPELESS",
+    "Shift",
+    "check_finite",
+    "check_scale",
+    "held_by_bounds",
+    "likely_reason",
+    "measured",
+    "taken_as_start",
+]
 
 Array = NDArray[np.floating[Any]]
 
@@ -86,6 +95,22 @@ def measured(solution: Solution, problem: Problem) -> Solution:
         return solution
     scale = max(abs(objective), abs(solution.objective), np.finfo(np.float64).tiny)
     return replace(solution, objective=objective, gap=solution.gap + abs(objective - solution.objective) / scale)
+
+
+def held_by_bounds(solution: Solution, problem: Problem, least: float = -np.inf) -> Solution:
+    """A solution under a loss that forbids margins beyond its corner, or below ``least``, judged by its own margins.
+
+    Multipliers may be so large that the coefficients, their sums, lose what the bounds hold. The objective is that of
+    the margins put back to their bounds, and the gap at least what they are beyond them.
+    """
+    kink = problem.loss.kink
+    if kink is None or np.isfinite(kink.right_slope) or not problem.expansion.is_resident:
+        return solution
+    margins = problem.margins(solution.coef, solution.intercept)
+    inside = np.clip(margins, least, kink.at)
+    beyond = float(np.abs(margins - inside)[problem.weights > 0].max(initial=0.0))
+    penalty = problem.penalty.value(solution.coef, problem.expansion.quadratic(solution.coef))
+    return replace(solution, objective=problem.cost(inside) + penalty, gap=max(solution.gap, beyond))
 
 
 def taken_as_start(start: Solution | None, problem: Problem) -> Solution | None:

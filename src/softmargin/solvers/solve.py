@@ -21,6 +21,7 @@ from softmargin.solvers.conditioning import (
     Shift,
     check_finite,
     check_scale,
+    held_by_bounds,
     likely_reason,
     measured,
     taken_as_start,
@@ -30,6 +31,7 @@ from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, MULTICLASS_ENGINES
 from softmargin.solvers.finite_rank_kernels import ROUNDED, FiniteRankKernel
 from softmargin.solvers.nonconvex.class_weights import accepts_class_weights, fit_class_weights
+from softmargin.solvers.svm.bounded import BOUNDED
 from softmargin.solvers.thresholds import prefers_rows
 
 __all__ = ["solve", "solve_class_weights"]
@@ -61,6 +63,8 @@ def solve(
             solution = run(problem, start, tol, max_iter, verbose)
         except np.linalg.LinAlgError as error:
             raise ValueError(f"{engine.name} met equations without a solution. {likely_reason(problem)}") from error
+        if not several:
+            solution = held_by_bounds(solution, problem, -1.0 if engine is BOUNDED else -np.inf)
         check_finite(solution, problem)
         solution = _judged(solution, tol)
         if not several and _has_no_minimum(problem, solution):

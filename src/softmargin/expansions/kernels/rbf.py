@@ -24,6 +24,7 @@ __all__ = ["SINGLE_GAMMA", "Gaussian", "ReferenceRows"]
 Array = NDArray[np.floating[Any]]
 
 SINGLE_GAMMA = (1e-12, 1e12)  # units of the features whose squares float32 can hold
+_ROUNDED = 1e8  # gamma |z|^2 beyond which sums of squares leave distances less than eight digits
 _SINGLE_LIMIT = 1e3  # gamma |z|^2 beyond which float32 products are too coarse
 
 
@@ -37,6 +38,9 @@ class Gaussian(KernelFunction):
 
     def __call__(self, A: Any, B: Any) -> Array:
         if sparse.issparse(A) or sparse.issparse(B):
+            if self.gamma * max(_largest_square(part) for part in (A, B)) > _ROUNDED:
+                A, B = (part.toarray() if sparse.issparse(part) else np.asarray(part) for part in (A, B))
+                return self(A, B)
             K = euclidean_distances(A, B, squared=True)
             K *= -self.gamma
             return np.asarray(np.exp(K, out=K))
@@ -48,6 +52,12 @@ class Gaussian(KernelFunction):
 
     def among(self, rows: Any, dtype: Any) -> Callable[[NDArray[np.int64]], Array]:
         return super().among(rows, dtype) if sparse.issparse(rows) else ReferenceRows(rows, self.gamma, dtype).among
+
+
+def _largest_square(rows: Any) -> float:
+    """The largest squared length of a row."""
+    squares = rows.multiply(rows).sum(axis=1) if sparse.issparse(rows) else np.square(rows).sum(axis=1)
+    return float(np.max(np.asarray(squares), initial=0.0))
 
 
 class ReferenceRows:
@@ -84,7 +94,8 @@ class ReferenceRows:
         return K
 
     def _similarities(self, shifted: Array, squares: Array) -> Array:
-        if not (np.isfinite(squares).all() and np.isfinite(self.squares).all()):
+        least = min(float(np.min(part, initial=0.0)) for part in (squares, self.squares))
+        if not least >= -_ROUNDED:  # or it overflows
             return self._far_apart(shifted)
         K = shifted @ self.rows.T
         if K.size:
@@ -92,7 +103,10 @@ class ReferenceRows:
         return K.astype(self.dtype, copy=False)
 
     def _far_apart(self, shifted: Array) -> Array:
-        """The same for rows whose squares overflow: by differences, in units of the largest number."""
+        """The same for rows whose squares overflow, or lose the digits of what is near: by differences.
+
+        They are in units of the largest number.
+        """
         unit = max(float(np.abs(part).max(initial=0.0)) for part in (shifted, self.rows))
         distances = cdist(shifted.astype(np.float64) / unit, self.rows.astype(np.float64) / unit, "sqeuclidean")
         with np.errstate(over="ignore", invalid="ignore"):
