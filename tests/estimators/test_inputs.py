@@ -250,3 +250,19 @@ def test_missing_labels_are_refused_as_such(dtype):
     y[3] = pd.NA
     with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
         MarginClassifier().fit(np.arange(80.0).reshape(40, 2), y)
+
+
+@pytest.mark.parametrize("name", sorted(set(CLASSIFIERS) - META - {"AutoClassifier"}))
+@pytest.mark.filterwarnings("ignore")
+def test_a_fit_leaves_unsorted_sparse_rows_as_they_are(name):
+    X, y, _ = binary()
+    n, p = X.shape
+    rows = sparse.csr_array(X + 10)  # full, so that turning every row round leaves it unsorted
+    turned = [part.reshape(n, p)[:, ::-1].ravel().copy() for part in (rows.data, rows.indices)]
+    given = sparse.csr_array((turned[0].copy(), turned[1].copy(), rows.indptr.copy()), shape=(n, p))
+    try:
+        make(name).fit(given, y)
+    except TypeError:
+        pytest.skip("takes dense rows only")
+    np.testing.assert_array_equal(given.data, turned[0])
+    np.testing.assert_array_equal(given.indices, turned[1])

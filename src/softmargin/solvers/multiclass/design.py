@@ -103,6 +103,7 @@ def _features(expansion: Expansion, share: Array | None) -> tuple[Any, Array | N
     rows = expansion.rows()
     if sparse.issparse(rows):
         Z = sparse.csr_array(rows, dtype=np.float64)
+        Z = Z if Z.has_sorted_indices else Z.sorted_indices()  # products would sort the caller's own arrays
         Z.indices, Z.indptr = Z.indices.astype(np.int32, copy=False), Z.indptr.astype(np.int32, copy=False)
         return Z, None
     if share is None:
