@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,11 @@ class Constraint:
 
     def check(self, name: str, value: Any) -> None:
         """Raise a ValueError that names the parameter, the value seen and what is allowed."""
+        if _is_narrow(value):
+            raise ValueError(
+                f"{name} is a {type(value).__name__}, whose numbers wrap round or lose digits; give it as "
+                f"{name}={float(value):g}."
+            )
         if not self.allows(value):
             raise ValueError(f"{name} must be {self.words}; got {_shown(value)}.")
 
@@ -62,9 +67,16 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
+def _is_narrow(value: Any) -> bool:
+    """Whether a scalar of NumPy's is unsigned, of fewer than four bytes, or of no type that compiled loops take."""
+    if not isinstance(value, (np.integer, np.floating)):
+        return False
+    return isinstance(value, (np.unsignedinteger, np.float16)) or not 4 <= value.dtype.itemsize <= 8
+
+
 def is_number(value: Any) -> bool:
     """A real scalar that is no bool and no NaN, and within the range of double precision (or infinite)."""
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
         return False
     try:
         return float(value) == float(value)

@@ -9,7 +9,7 @@ import pytest
 
 import softmargin
 from estimators.catalogue import CLASSIFIERS, binary, make
-from softmargin import losses
+from softmargin import CoherenceClassifier, losses
 from softmargin.estimators._base.parameters import SHARED, constraint_of
 
 every_classifier = pytest.mark.parametrize("name", list(CLASSIFIERS))
@@ -166,3 +166,11 @@ def test_extreme_numbers_are_fitted_with_or_refused(name, parameter):
             except ValueError:
                 continue
             assert set(model.predict(X)) <= {0, 1}
+
+
+@pytest.mark.parametrize("value", [np.uint8(1), np.int8(1), np.uint64(1), np.float16(1), np.longdouble(1)], ids=repr)
+def test_numbers_whose_arithmetic_wraps_are_refused_with_the_remedy(value):
+    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"cost is a .*; give it as cost=1\."):
+        CoherenceClassifier(cost=value).fit(X, y)
+    CoherenceClassifier(cost=np.int64(1), C=np.float32(1)).fit(X, y)
