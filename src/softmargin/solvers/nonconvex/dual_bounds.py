@@ -34,8 +34,8 @@ Array = NDArray[np.floating[Any]]
 # ``python -m benchmarks thresholds`` times both ways), and up to here scores are settled to the last digits.
 _MANY = FEW_ROWS
 # At large costs of rows pair steps crawl where a factor does not care (phoneme, 1200 rows: 3.2 s and .13 s at 1e6,
-# .13 s and .1 s at 1e2): fewer rows than this have one instead.
-_FACTORED, _DEAR = 2500, 1e3
+# .13 s and .1 s at 1e2; 3500 rows of a cloud at 2e3: 26 s without an end and 7 s): fewer than this have one instead.
+_FACTORED, _DEAR = 5000, 1e3
 _ROUGH = 1e-2  # gap to which the first bound, which trusts every row, is solved: the next ones correct it
 _SINGLE = 1e-5  # a tolerance that rounding kernel rows to single precision (1e-7 of the objective) does not touch
 
