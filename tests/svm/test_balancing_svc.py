@@ -165,3 +165,20 @@ def test_columns_of_any_size_leave_margins_within_their_bounds_or_a_warning(bala
     if found.converged:
         cost = 10.0 * np.sum((balance == np.inf) - margins)
         assert found.objective == pytest.approx(cost + 0.5 * np.sum(model.coef_**2), rel=1e-3)
+
+
+@pytest.mark.parametrize("balance", [np.inf, "bounded"])
+@pytest.mark.parametrize("seed", range(6))
+def test_hard_bounds_are_met_on_columns_of_any_size(balance, seed):
+    """The weights of the interior point are returned, not the sums of its multipliers."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack(
+        [np.abs(rng.standard_t(3, size=(200, 5))) * 10.0 ** np.arange(-2, 3), rng.random((200, 4)) < 0.3]
+    )
+    y = np.where(X[:, :3] @ [50.0, -5.0, 0.5] + rng.normal(size=200) > 0, 1, -1)
+    for C in (0.01, 1.0, 100.0):
+        model = BalancingSVC(balance=balance, C=C, class_weight="balanced").fit(X, y)
+        margins = y * model.decision_function(X)
+        assert model.solution_.converged
+        assert np.max(margins) <= 1 + 2 * model.tol
+        assert balance == np.inf or np.min(margins) >= -1 - 2 * model.tol

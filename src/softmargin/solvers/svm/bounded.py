@@ -37,20 +37,20 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
         rows = np.concatenate([np.arange(n), copies])
         expansion = problem.expansion.take(rows) if len(copies) else problem.expansion
         family = KinkedFamily(expansion, intercept=problem.fit_intercept, largest=largest, tol=tol, max_iter=max_iter)
-        found, _ = family.solve(_with_copies(box.qp, y, copies), multipliers)
+        found, weights = family.solve(_with_copies(box.qp, y, copies), multipliers)
         n_iter += found.n_iter
         if is_heard(verbose):
             held = f"{len(copies)} rows held above -1"
             report("bounded machine", f"violation {found.violation:.2e}, {held}, {n_iter} steps", verbose)
         margins = y * (found.gradient[:n] + box.qp.q + found.intercept)
-        below = np.setdiff1d(np.flatnonzero(margins < -1 - 10 * tol), copies)
+        below = np.setdiff1d(np.flatnonzero(margins < -1 - tol), copies)
         if len(below) == 0:
             break
         copies = np.concatenate([copies, below])
         multipliers = np.concatenate([found.u, np.zeros(len(below))])
     u = found.u[:n].copy()
     u[copies] += found.u[n:]
-    coef = u if problem.expansion.is_kernel else problem.expansion.transpose(u)
+    coef = u if problem.expansion.is_kernel else weights  # not X'u: their sum may be rounding of large multipliers
     solution = kinked_solution(box, found, coef, n_iter, tol)
     solution.dual = u
     cost = problem.constant + float(problem.weights @ (1 - margins))
