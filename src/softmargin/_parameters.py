@@ -116,7 +116,9 @@ SHARED: dict[str, Parameter] = {
         'Number of landmark rows of a Nystroem approximation of the kernel; None uses all rows exactly. "auto" does\n'
         "so for at most 3000 rows; of more it takes ``n_components_`` landmarks, drawn evenly and then where those\n"
         "leave the kernel out, until ``landmark_error_`` (the share of the kernel's trace that is left) is 1e-6,\n"
-        "there are ``10 sqrt(n)`` or 5000 of them, or memory ends it.",
+        "there are ``10 sqrt(n)`` or 5000 of them, or memory ends it. An l1 share, a concave penalty and ``positive``\n"
+        "act on coordinates of their span in which the kernel norm is a sum of squares, not on ``dual_coef_``: they\n"
+        "select no rows.",
     ),
     "fit_intercept": Parameter(BOOLEAN, "bool", "Whether to fit an intercept."),
     "penalize_intercept": Parameter(
