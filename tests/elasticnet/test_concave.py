@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin import MarginClassifier, TruncatedLogisticRegression, losses
-from softmargin.expansions import expand
+from softmargin.expansions import Kernel, expand
 from softmargin.penalties import MCP, SCAD, AdaptiveL1, ElasticNet, Penalty, available, get, register
 from softmargin.problem import Problem
 from softmargin.solvers import solve
@@ -206,3 +207,67 @@ def test_the_adaptive_lasso_reports_the_objective_of_its_own_elastic_net(shape, 
     # what is beyond the losses is a weighted l1 norm, at least zero and not larger than all of the objective at zero
     losses_alone = float(np.sum(model.loss_.value(margins)))
     assert losses_alone <= model.solution_.objective <= float(np.sum(model.loss_.value(0 * margins))) * (1 + 1e-9)
+
+
+def tied_rows(seed):
+    """Rows of few values: some are equal, some each other's negatives, and labels of equal ones may differ."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, size=(40, 3)).astype(float)
+    return X, np.where(X[:, 0] + rng.normal(size=40) > 0, 1, -1)
+
+
+@pytest.mark.parametrize("penalty", ["scad", "mcp", "adaptive_l1"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_neither_the_order_of_rows_nor_repeating_them_chooses_among_stationary_points(penalty, kernel, form):
+    for seed in range(6):
+        X, y = tied_rows(seed)
+        rng = np.random.default_rng(seed)
+        times = rng.integers(1, 4, size=len(y))
+        model = MarginClassifier(loss="squared_hinge", penalty=penalty, kernel=kernel, gamma=0.5, C=2.0)
+        order = rng.permutation(np.repeat(np.arange(len(y)), times))
+        weighted = model.fit(form(X), y, sample_weight=times).decision_function(form(X))
+        repeated = model.fit(form(X[order]), y[order]).decision_function(form(X))
+        np.testing.assert_allclose(repeated, weighted, atol=1e-8)
+
+
+def test_the_order_of_a_precomputed_kernel_does_not_matter_either():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.choice([-1, 1], size=60)
+    rows = rng.integers(60, size=90)
+    K = np.exp(-(((X[rows, None] - X[rows]) ** 2).sum(axis=2)))
+    order = rng.permutation(90)
+    model = MarginClassifier(penalty="mcp", kernel="precomputed", C=5.0)
+    plain = model.fit(K, y[rows]).decision_function(K)
+    moved = model.fit(K[np.ix_(order, order)], y[rows][order]).decision_function(K[:, order])
+    np.testing.assert_allclose(moved, plain, atol=1e-8)
+
+
+def test_what_is_known_of_each_row_survives_putting_equal_rows_together():
+    """Multipliers, margins and trust are those of the rows given, and the objective is that of the coefficients."""
+    X, y = tied_rows(3)
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=len(y))
+    problem = Problem(
+        losses.Logistic(), expand(X, Kernel("rbf", gamma=1.0)), y.astype(float), weight, MCP(l1_ratio=0.7)
+    )
+    solution = solve(problem, tol=1e-9)
+    margins = problem.margins(solution.coef, solution.intercept)
+    np.testing.assert_allclose(solution.dual, -y * problem.evaluate(margins).slope, atol=1e-10)
+    assert solution.objective == pytest.approx(problem.objective(solution.coef, solution.intercept), rel=1e-12)
+    again = solve(problem, solution, tol=1e-9)
+    np.testing.assert_allclose(again.coef, solution.coef, atol=1e-6)
+    model = TruncatedLogisticRegression(penalty=SCAD(l1_ratio=0.5), kernel="rbf", level=2.0, C=10.0).fit(X, y)
+    capped = losses.TruncatedLogistic(2.0).value(y * model.decision_function(X)) >= 2.0
+    np.testing.assert_array_equal(model.sample_trust_ == 0, capped)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_a_coefficient_of_a_column_of_zeros_is_zero_whatever_its_pilot_was(loss, kernel):
+    """A row of zeros has no similarity to any other, so its coefficient buys nothing; a ridge pilot may have one."""
+    for seed in range(8):
+        X, y = tied_rows(seed)
+        X[[0, 20, -1]] = 0.0
+        model = MarginClassifier(loss=loss, penalty="adaptive_l1", kernel=kernel, gamma=0.5, C=2.0).fit(X, y)
+        assert model.solution_.converged
+        assert not np.intersect1d(model.support_, np.flatnonzero(~X.any(axis=1))).size

@@ -134,3 +134,12 @@ def test_the_refusal_of_all_pairs_names_auto(monkeypatch):
     monkeypatch.setattr(memory, "_SMALL", 0)
     with pytest.raises(MemoryError, match='n_components="auto"'):
         MarginClassifier(kernel="rbf").fit(X, Y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_single_precision_draws_the_landmarks_of_the_same_numbers(form):
+    rows = X.astype(np.float32)
+    model = MarginClassifier(kernel="rbf", n_components=20, random_state=0)
+    single = model.fit(form(rows), Y).support_.copy()
+    double = model.fit(form(rows.astype(np.float64)), Y).support_
+    np.testing.assert_array_equal(single, double)

@@ -95,8 +95,6 @@ def swapped_classes(rng: Rng, model: Any, data: Data) -> None:
 def weights_are_repeats(rng: Rng, model: Any, data: Data) -> None:
     """Whole sample weights are repeated rows."""
     own = model.get_params(deep=False)
-    if own.get("penalty") is not None and own.get("kernel") is not None:
-        return  # repeated rows are columns twice, which a penalty that weighs columns tells apart
     if own.get("probability") == "calibrated" and np.bincount(data.codes).min() < 2:
         return  # a row that counts twice cannot be both fitted to and judged by; two rows can
     times = rng.integers(1, 4, size=len(data.codes))

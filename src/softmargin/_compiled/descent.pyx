@@ -264,14 +264,17 @@ cdef double _sweep(Quadratic q, const double[::1] cost, bint positive, bint nonz
     cdef Py_ssize_t j
     for j in range(q.size):
         curvature = q.diagonal[j]
-        if curvature <= 0 or (nonzeros_only and q.b[j] == 0):
+        if (curvature <= 0 or nonzeros_only) and q.b[j] == 0:
             continue
         q.work += q.price
         if q.work > INTERRUPTIBLE:
             q.work = 0
             with gil:
                 PyErr_CheckSignals()
-        step = _target(q.b[j], q.slope(j), curvature, cost[j], positive) - q.b[j]
+        if curvature > 0:
+            step = _target(q.b[j], q.slope(j), curvature, cost[j], positive) - q.b[j]
+        else:  # what it costs buys nothing
+            step = -q.b[j] if 0 < cost[j] and fabs(q.slope(j)) <= cost[j] else 0.0
         if step != 0:
             q.b[j] += step
             q.move(j, step)
@@ -285,8 +288,8 @@ include "extrapolation.pxi"
 def descend(Quadratic q, const double[::1] cost, bint positive, double tolerance, Py_ssize_t max_sweeps):
     """Sweep until a full sweep meets the tolerance; between full sweeps only nonzero coefficients move.
 
-    Coordinates without curvature (zero columns without ridge) stay where they are. Returns the number of sweeps and
-    whether the certificate was reached.
+    Coordinates without curvature (zero columns without ridge) are zero where they cost anything, and stay where they
+    are where they do not. Returns the number of sweeps and whether the certificate was reached.
     """
     cdef Py_ssize_t done = 0
     cdef int held

@@ -26,6 +26,7 @@ from softmargin.solvers.conditioning import (
     measured,
     taken_as_start,
 )
+from softmargin.solvers.distinct_rows import DistinctRows
 from softmargin.solvers.elastic_net.separation import is_separated
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.engines import ENGINES, MULTICLASS_ENGINES
@@ -76,12 +77,17 @@ def solve(
 def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
     """The engine on the problem as it is best put: without offsets, and a kernel of few dimensions as features.
 
+    Where there are many stationary points, equal rows are one and their order is their own.
+
     So is one that is semidefinite up to rounding alone, where the engine did not succeed.
     """
 
     def on_features(finite: FiniteRankKernel) -> Solution:
         return finite.back(_run(engine, finite.reduced, finite.forth(start), tol, max_iter, verbose))
 
+    distinct = DistinctRows.of(problem)
+    if distinct is not None:
+        return distinct.back(engine.run(distinct.reduced, distinct.forth(start), tol, max_iter, verbose))
     finite = FiniteRankKernel.of(problem) if engine.takes_features else None
     if finite is not None:
         solution = on_features(finite)
