@@ -156,3 +156,12 @@ def test_constant_columns_alone_leave_the_path_of_the_intercept(column, loss, l1
     np.testing.assert_array_equal(path.Cs, alone.Cs)
     assert np.all(path.gaps <= 1e-6)
     np.testing.assert_allclose(path.decision_function(X)[0], alone.intercepts, rtol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "median", "mean"])
+def test_weights_are_repeats_in_the_width_of_a_kernel_too(gamma):
+    X, y, _ = draw(60, 3)
+    times = np.random.default_rng(0).integers(0, 4, size=60)
+    weighted = margin_path(X, y, kernel="rbf", gamma=gamma, Cs=[0.1, 1.0], sample_weight=times)
+    repeated = margin_path(np.repeat(X, times, axis=0), np.repeat(y, times), kernel="rbf", gamma=gamma, Cs=[0.1, 1.0])
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-4)

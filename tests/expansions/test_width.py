@@ -82,3 +82,17 @@ def test_equal_rows_have_no_width_and_gamma_is_one():
     for gamma in ("scale", "median", "mean"):
         assert Kernel.resolve("rbf", X, np.arange(10) % 2, gamma=gamma).gamma == 1.0
         assert Kernel.resolve("rbf", 0 * X, np.arange(10) % 2, gamma=gamma).gamma == 1.0
+
+
+@pytest.mark.parametrize("gamma", ["scale", "median", "mean"])
+@pytest.mark.parametrize("name", ["rbf", "matern", "laplacian"])
+@pytest.mark.parametrize("far", [[0], [0, 1, 2]], ids=["one column", "all columns"])
+def test_sparse_rows_far_from_zero_have_the_width_of_the_dense_ones(gamma, name, far):
+    X, y = draw(150)
+    X[:, far] += 1e9
+    weight = RNG.integers(1, 4, size=150).astype(float)
+    dense = Kernel.resolve(name, X, y, gamma=gamma, weight=weight).gamma
+    assert Kernel.resolve(name, sparse.csr_array(X), y, gamma=gamma, weight=weight).gamma == pytest.approx(dense, 1e-6)
+    X[::7] = 0.0  # no column has an entry in every row
+    dense = Kernel.resolve(name, X, y, gamma=gamma, weight=weight).gamma
+    assert Kernel.resolve(name, sparse.csr_array(X), y, gamma=gamma, weight=weight).gamma == pytest.approx(dense, 1e-6)

@@ -37,22 +37,47 @@ _TOGETHER = 10_000  # pairs whose differences are held at a time
 
 
 def euclidean(A: Any, B: Any) -> Array:
-    """Euclidean distances; dense rows are centred first, because ``|a|^2 + |b|^2 - 2 a'b`` loses digits far from 0.
+    """Euclidean distances, none of which loses its digits in ``|a|^2 + |b|^2 - 2 a'b``.
 
-    It does so between neighbours too, whose distances are those of their differences.
+    Columns are centred first where that keeps rows as sparse as they are, because squares of rows far from zero hide
+    what tells them apart; distances of neighbours, whose squares do so too, are those of their differences.
     """
-    if sparse.issparse(A) or sparse.issparse(B) or not len(B):
+    if not B.shape[0] or not A.shape[0]:
         return np.asarray(euclidean_distances(A, B))
-    centre = np.asarray(B).mean(axis=0, dtype=np.float64).astype(B.dtype)
-    same, B = A is B, B - centre
-    A = B if same else A - centre
+    if sparse.issparse(A) or sparse.issparse(B):
+        A, B = _full_columns_centred(A, B)
+    else:
+        centre = np.asarray(B).mean(axis=0, dtype=np.float64).astype(B.dtype)
+        same, B = A is B, B - centre
+        A = B if same else A - centre
     D = np.asarray(euclidean_distances(A, B))
-    squares = [np.einsum("ij,ij->i", rows, rows) for rows in (A, B)]
+    squares = [_squared_lengths(rows) for rows in (A, B)]
     i, j = np.nonzero(_NEIGHBOURS * (squares[0][:, None] + squares[1]) >= D * D)
     for part in range(0, len(i), _TOGETHER):
         near = slice(part, part + _TOGETHER)
-        D[i[near], j[near]] = np.linalg.norm(A[i[near]] - B[j[near]], axis=1)
+        D[i[near], j[near]] = np.sqrt(_squared_lengths(A[i[near]] - B[j[near]]))
     return D
+
+
+def _squared_lengths(rows: Any) -> Array:
+    if sparse.issparse(rows):
+        return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", rows, rows)
+
+
+def _full_columns_centred(A: Any, B: Any) -> tuple[Any, Any]:
+    """Sparse rows less the means of those columns that have an entry in every row."""
+    A, B = (sparse.csr_array(rows, copy=True) for rows in (A, B))
+    for rows in (A, B):
+        rows.sum_duplicates()
+    full = np.ones(B.shape[1], dtype=bool)
+    for rows in (A, B):
+        full &= np.bincount(rows.indices, minlength=rows.shape[1]) == rows.shape[0]
+    if full.any():
+        centre = np.where(full, np.asarray(B.mean(axis=0, dtype=np.float64)).ravel(), 0.0)
+        for rows in (A, B):
+            rows.data = (rows.data - centre[rows.indices]).astype(rows.dtype)
+    return A, B
 
 
 class KernelFunction:

@@ -71,7 +71,10 @@ def _variance(X: Any, weight: Array) -> float:
     share = weight / (np.sum(weight) * X.shape[1])
     mean = float(np.sum(share @ X))
     if sparse.issparse(X):
-        return max(float(np.sum(share @ X.multiply(X))) - mean**2, 0.0)
+        stored = sparse.csr_array(X)
+        sums = np.add.reduceat(np.append(np.square(stored.data - mean), 0.0), stored.indptr[:-1])
+        n_stored = np.diff(stored.indptr)
+        return float(share @ (np.where(n_stored > 0, sums, 0.0) + (X.shape[1] - n_stored) * mean**2))
     return float(np.sum(share @ np.square(X - mean)))
 
 

@@ -182,7 +182,7 @@ def margin_path(
         raise ValueError("sample_weight leaves rows of one class only; each class needs a row of positive weight.")
     resolved = None
     if kernel is not None:
-        resolved = Kernel.resolve(kernel, X, codes, gamma=gamma, degree=degree, coef0=coef0)
+        resolved = Kernel.resolve(kernel, X, codes, gamma=gamma, weight=weights, degree=degree, coef0=coef0)
     expansion = expand(X, resolved)
     penalty = ElasticNet(l1_ratio, factors, bool(positive))
     problem = Problem(loss, expansion, np.where(codes == 1, 1.0, -1.0), weights, penalty, fit_intercept=fit_intercept)
