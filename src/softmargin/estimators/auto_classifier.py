@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from softmargin._constraints import BOOLEAN, NONE, Constraint, instance, number, one_of
 from softmargin._progress import is_heard, report
-from softmargin.estimators._auto.encoder import SparseEncoder, SwappedColumn, TableEncoder, dates_as_days
+from softmargin.estimators._auto.dates import cell_of, dates_as_days
+from softmargin.estimators._auto.encoder import SparseEncoder, SwappedColumn, TableEncoder
 from softmargin.estimators._auto.many_rows import SampledRows, in_blocks
 from softmargin.estimators._auto.members import FittedMember, Judging, Labels, choose_width, fit_folded
 from softmargin.estimators._auto.trees import fit_trees, most_promising
@@ -135,19 +136,29 @@ class AutoClassifier(ClassifierBase):
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         """A Table of columns, or a sparse matrix."""
-        if not needs_table(X):
-            checked = super()._validate(X, ensure_all_finite="allow-nan", **checks)
-            numbers, y = checked if "y" in checks else (checked, None)
-            if "y" in checks:
-                wide = sparse.issparse(numbers) and numbers.shape[1] > _WIDE
-                return (numbers if wide else Table(numbers)), y
-            return Table(numbers) if isinstance(self.encoder_, TableEncoder) else sparse.csr_array(numbers)
-        y = check_frame(self, X, **checks)
-        X, dates = dates_as_days(X)
-        if y is None:
-            return Table(X, self._kinds)
-        self._dates = dates
-        return Table(X), y
+        if "y" not in checks:
+            return self._validate_new(X, **checks)
+        if needs_table(X):
+            y = check_frame(self, X, **checks)
+            X, self._dates = dates_as_days(X)
+            return Table(X), y
+        numbers, y = super()._validate(X, ensure_all_finite="allow-nan", **checks)
+        wide = sparse.issparse(numbers) and numbers.shape[1] > _WIDE
+        return (numbers if wide else Table(numbers)), y
+
+    def _validate_new(self, X: Any, **checks: Any) -> Any:
+        """Rows to predict, read as what their columns were at fit, whatever their container makes of them now."""
+        columns, dates = self._kinds or [], self.encoder_.dates
+        if needs_table(X, [*columns, len(dates) > 0]):
+            check_frame(self, X, **checks)
+            table = Table(dates_as_days(X, dates)[0], columns or [False] * X.shape[1])
+            return table if isinstance(self.encoder_, TableEncoder) else sparse.csr_array(table.numbers())
+        if any(columns) or len(dates):
+            raise ValueError(
+                "X was a data frame with columns of categories or dates at fit; give a frame with the same columns."
+            )
+        numbers = super()._validate(X, ensure_all_finite="allow-nan", **checks)
+        return Table(numbers) if isinstance(self.encoder_, TableEncoder) else sparse.csr_array(numbers)
 
     # -- fitting -------------------------------------------------------------------------------------------------
 
@@ -333,7 +344,9 @@ class AutoClassifier(ClassifierBase):
             here - _log_odds(self._mixture(SwappedColumn(read, row, others, j)), winner).mean()
             for j in range(read.shape[1])
         ]
-        values = [read.column(j).values[row] for j in range(read.shape[1])]
+        values = [
+            cell_of(X, row, j) if j in self.encoder_.dates else read.column(j).values[row] for j in range(read.shape[1])
+        ]
         names = [decision.name for decision in self.encoder_.decisions]
         frame = pd.DataFrame({"column": names, "value": values, "share": shares})
         order = np.argsort(-np.abs(frame["share"].to_numpy()), kind="stable")

@@ -275,15 +275,16 @@ class RuleBoostClassifier(RuleReader, ClassifierBase):
         if isinstance(X, Table):  # read and checked before, by a classifier that mixes rules with others
             self.n_features_in_ = X.shape[1]
             return (X, checks["y"]) if "y" in checks else X
-        if not needs_table(X):
-            if getattr(self, "_kinds", None) and "y" not in checks and any(self._kinds):
+        kinds = None if "y" in checks else getattr(self, "_kinds", None)
+        if not needs_table(X, kinds):
+            if any(kinds or ()):
                 raise ValueError(
                     "X was a data frame with categorical columns at fit; give predict a frame with the same columns."
                 )
             checked = super()._validate(X, ensure_all_finite="allow-nan", **checks)
             return (Table(checked[0]), checked[1]) if "y" in checks else Table(checked)
         y = check_frame(self, X, **checks)
-        return Table(X, getattr(self, "_kinds", None)) if y is None else (Table(X), y)
+        return Table(X, kinds) if y is None else (Table(X), y)
 
     # -- fitting -------------------------------------------------------------------------------------------------
 

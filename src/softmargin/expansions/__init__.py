@@ -33,6 +33,7 @@ from softmargin.expansions.memory import fits, require_square
 from softmargin.expansions.protocol import Expansion, Response, RowPasses, Totals, row_blocks
 from softmargin.expansions.rank import is_nonzero
 from softmargin.expansions.rules.bins import BinnedTable
+from softmargin.expansions.rules.cells import held, is_missing
 from softmargin.expansions.rules.columns import RuleColumns, cover, pack
 from softmargin.expansions.rules.literals import ABOVE, AT_MOST, EQUAL, MISSING, UNEQUAL, Literal, Rule
 from softmargin.expansions.rules.score import ColumnScore, RuleScore
@@ -96,7 +97,9 @@ __all__ = [
     "dialect_of",
     "expand",
     "fits",
+    "held",
     "in_threads",
+    "is_missing",
     "is_nonzero",
     "needs_table",
     "most_landmarks",

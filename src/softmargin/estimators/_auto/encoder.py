@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from softmargin.expansions import Column, Table
 
-__all__ = ["ColumnDecision", "KeptColumns", "SparseEncoder", "SwappedColumn", "TableEncoder", "dates_as_days"]
+__all__ = ["ColumnDecision", "KeptColumns", "SparseEncoder", "SwappedColumn", "TableEncoder"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -74,10 +74,10 @@ class TableEncoder:
 
     def fit(self, table: Table, weight: Array) -> TableEncoder:
         """Decide what the columns are and learn medians, scales, ranks, levels and words."""
-        self.decisions = [
-            ColumnDecision(name, "number", "a date, as days") if j in self.dates else _decide(table, j, name)
-            for j, name in enumerate(self.names)
-        ]
+        self.decisions = [_decide(table, j, name) for j, name in enumerate(self.names)]
+        for j in self.dates:
+            if self.decisions[j].kind == "number":
+                self.decisions[j] = replace(self.decisions[j], reason="a date, as days")
         numbers = self._numbers(table)
         self.medians = np.array([_weighted_median(column, weight) for column in numbers.T])
         self.gappy = np.flatnonzero(np.isnan(numbers).any(axis=0))
@@ -218,27 +218,10 @@ def _decide(table: Table, j: int, name: str) -> ColumnDecision:
     return ColumnDecision(name, "category", f"{distinct} levels")
 
 
-def dates_as_days(X: Any) -> tuple[Any, list[int]]:
-    """A frame with columns of dates replaced by days since 1970, and which they were; anything else as it is."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
-        return X, []
-    names, kinds = list(X.columns), [str(kind).lower() for kind in X.dtypes]
-    dates = [j for j, kind in enumerate(kinds) if kind.startswith(("date", "time", "duration", "period"))]
-    for j in dates:
-        values = np.asarray(X[names[j]].to_numpy(), dtype="datetime64[ns]")
-        days = np.where(np.isnat(values), np.nan, values.astype(np.int64) / 86_400e9)
-        if hasattr(X, "with_columns"):  # polars
-            X = X.with_columns(type(X[names[j]])(names[j], days))
-        else:
-            X = X.copy()
-            X[names[j]] = days
-    return X, dates
-
-
 class SparseEncoder:
     """The same for a sparse matrix of numbers: its columns scaled ("words"), and their leading directions ("plain")."""
 
-    texts, n_numbers, has_text = (), 0, True
+    texts, n_numbers, has_text, dates = (), 0, True, ()
 
     def __init__(self, names: Sequence[str], dates: Sequence[int] = ()) -> None:
         self.decisions = [ColumnDecision(name, "number", "a column of a sparse matrix") for name in names]

@@ -7,17 +7,20 @@ of numeric columns. Frames decide column by column:
 * numeric dtypes are numbers; ``bool``, ``category`` and text are categories;
 * a column of Python objects is text, booleans or numbers if all its present values are, and an error otherwise.
 
-What a column was at ``fit`` it is at ``predict``: ``kinds`` are decided once and handed on.
+What a column was at ``fit`` it is at ``predict``, in whatever container: ``kinds`` are decided once and handed on.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from softmargin.expansions.rules.cells import as_levels, as_numbers, held
 
 __all__ = ["Column", "Table", "needs_table"]
 
@@ -31,25 +34,26 @@ class Column:
     categorical: bool
 
 
-def needs_table(X: Any) -> bool:
-    """Whether ``X`` is a frame with a column that is not plainly numeric."""
-    return _is_frame(X) and any(not _plainly_numeric(_dtype(X, j)) for j in range(X.shape[1]))
+def needs_table(X: Any, kinds: Sequence[bool | str] | None = None) -> bool:
+    """Whether ``X`` is a frame with a column that is not plainly numeric, or was not at fit (``kinds``)."""
+    return _is_frame(X) and (any(kinds or ()) or any(not _plainly_numeric(_dtype(X, j)) for j in range(X.shape[1])))
 
 
 class Table:
     """Rows of named columns, over a matrix or a data frame, without copying it.
 
-    ``kinds`` says which columns are categorical; None decides from the data.
+    ``kinds`` says what the columns are: False for numbers; for categories what their levels are, "text", "boolean" or
+    "number", and True where that is not one of them. None decides from the data.
     """
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, X: Any, kinds: Sequence[bool] | None = None, rows: np.ndarray | None = None) -> None:
+    def __init__(self, X: Any, kinds: Sequence[bool | str] | None = None, rows: np.ndarray | None = None) -> None:
         self._source = sparse.csc_array(X) if sparse.issparse(X) else X
         self._rows = rows
         self._frame = _is_frame(X)
         self.shape = (X.shape[0] if rows is None else len(rows), X.shape[1])
-        self.kinds = list(kinds) if kinds is not None else [self._is_categorical(j) for j in range(X.shape[1])]
+        self.kinds = list(kinds) if kinds is not None else [self._kind(j) for j in range(X.shape[1])]
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -87,8 +91,8 @@ class Table:
         """Feature ``j`` of the rows of this table."""
         raw = self._raw(j)
         if self.kinds[j]:
-            return _categories(raw, self._name(j))
-        values = _numbers(raw, self._name(j))
+            return Column(*as_levels(raw, self.kinds[j], self._name(j)), True)
+        values = as_numbers(raw, self._name(j))
         return Column(values, np.isnan(values), False)
 
     def _raw(self, j: int) -> np.ndarray:
@@ -108,18 +112,30 @@ class Table:
     def _name(self, j: int) -> str:
         return repr(list(self._source.columns)[j]) if self._frame else str(j)
 
-    def _is_categorical(self, j: int) -> bool:
+    def _kind(self, j: int) -> bool | str:
         if not self._frame or _plainly_numeric(_dtype(self._source, j)):
             return False
         dtype = str(_dtype(self._source, j)).lower()
-        if dtype.startswith(("date", "time", "duration", "period")):
+        if dtype.startswith("bool"):
+            return "boolean"
+        found = {"date"} if dtype.startswith(("date", "time", "duration", "period")) else held(self._raw(j))
+        kind = next(iter(found)) if len(found) == 1 and found <= {"text", "boolean", "number"} else True
+        if dtype.startswith(("categor", "enum")):
+            return kind
+        if found and kind is True:
+            self._refuse(j, found, dtype)
+        return False if kind == "number" else kind
+
+    def _refuse(self, j: int, found: set[str], dtype: str) -> None:
+        if found == {"date"}:
             raise ValueError(
                 f"Column {self._name(j)} holds dates or times ({dtype}); rules compare numbers and categories. "
                 "Convert it to a number (for example days since a fixed date) first."
             )
-        if dtype.startswith(("categor", "enum", "bool")):
-            return True
-        return _object_kind(self._raw(j), self._name(j)) != "number"
+        raise ValueError(
+            f"Column {self._name(j)} mixes {' and '.join(sorted(found))} values; rules need one kind per column. "
+            "Convert it to a single type (all text, all numbers or all booleans, None where missing)."
+        )
 
 
 def _is_frame(X: Any) -> bool:
@@ -131,58 +147,11 @@ def _dtype(X: Any, j: int) -> Any:
 
 
 def _plainly_numeric(dtype: Any) -> bool:
-    name = str(dtype).lower()
-    return name.startswith(("int", "uint", "float", "sparse[float", "sparse[int")) or name == "decimal"
+    return re.match(r"(sparse\[)?(u?int|float)\d", str(dtype).lower()) is not None  # an interval is none
 
 
 def _to_numpy(series: Any) -> np.ndarray:
     values = series.to_numpy()
+    if values.dtype.kind in "mM":  # NumPy would make integers of them
+        values = series.astype(object).to_numpy() if hasattr(series, "iloc") else np.array(series.to_list(), object)
     return values if values.dtype.kind in "fiub" else values.astype(object)
-
-
-def _is_missing(values: np.ndarray) -> np.ndarray:
-    """None, NaN, NaT and NA are the values that do not equal themselves, or that have no truth value."""
-    if values.dtype.kind != "O":
-        return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-    try:
-        return np.asarray((values == None) | (values != values), dtype=bool)  # noqa: E711 - cell by cell
-    except (TypeError, ValueError):  # NA has no truth value; neither has an array in a cell
-        names = ("NoneType", "NAType", "NaTType")
-        return np.array([type(v).__name__ in names or (isinstance(v, float) and v != v) for v in values], dtype=bool)
-
-
-def _object_kind(values: np.ndarray, name: str) -> str:
-    present = values[~_is_missing(values)]
-    kinds = {_kind(v) for v in present}
-    if len(kinds) > 1 or not kinds <= {"text", "boolean", "number"}:
-        raise ValueError(
-            f"Column {name} mixes {' and '.join(sorted(kinds))} values; rules need one kind per column. "
-            "Convert it to a single type (all text, all numbers or all booleans, None where missing)."
-        )
-    return kinds.pop() if kinds else "text"
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, (bool, np.bool_)):
-        return "boolean"
-    return "number" if isinstance(value, (int, float, np.number)) else type(value).__name__
-
-
-def _numbers(raw: np.ndarray, name: str) -> np.ndarray:
-    if raw.dtype.kind == "O":
-        raw = np.where(_is_missing(raw), np.nan, raw)
-    try:
-        values = np.ascontiguousarray(raw, dtype=np.float64)
-    except (TypeError, ValueError):
-        seen = next(v for v in raw if not isinstance(v, (int, float, np.number)))
-        raise ValueError(f"Column {name} is numeric, but holds {seen!r}; give numbers or missing values.") from None
-    if np.isinf(values).any():
-        raise ValueError(f"Column {name} contains infinity; replace it by a large finite number or a missing value.")
-    return values
-
-
-def _categories(raw: np.ndarray, name: str) -> Column:
-    missing = _is_missing(raw)
-    return Column(raw.astype(object), missing, True)
