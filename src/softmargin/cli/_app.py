@@ -71,7 +71,8 @@ def _in_one_line() -> Iterator[None]:
     try:
         yield
     except (BadInput, ValueError) as error:
-        typer.echo(f"softmargin: {str(error).splitlines()[0]}", err=True)
+        said = str(error).splitlines() or [type(error).__name__]
+        typer.echo(f"softmargin: {said[0]}", err=True)
         raise typer.Exit(2) from error
     except OSError as error:  # a folder that is a file, no permission, a full disk
         typer.echo(f"softmargin: {error.filename or 'a file'}: {error.strerror or error}.", err=True)
@@ -135,7 +136,10 @@ def fit(
         typer.echo(report.to_json(numbers))
         return
     _print_scores(console, numbers)
-    console.print(f"written to {output}: model.softmargin, report.html, report.json, predictions.parquet, suspects.csv")
+    console.print(
+        f"written to {output}: model.softmargin, report.html, report.json, predictions.parquet, suspects.csv",
+        markup=False,
+    )
 
 
 def _print_scores(console: Console, numbers: dict[str, Any]) -> None:
@@ -192,6 +196,7 @@ def audit(
     import json
 
     from rich.table import Table as Shown
+    from rich.text import Text
 
     from softmargin.cli._audit import audit_file
 
@@ -215,9 +220,11 @@ def audit(
     )
     shown = Shown("row", "given", "suggested", "trust in the label")
     for line in numbers["first"]:
-        shown.add_row(str(line["row"]), str(line["given"]), str(line["suggested"]), f"{line['trust']:.3f}")
+        shown.add_row(str(line["row"]), Text(str(line["given"])), Text(str(line["suggested"])), f"{line['trust']:.3f}")
     console.print(shown)
-    console.print(f"written to {output}: suspects.csv (fill in decision, then fit --decisions), audit.json")
+    console.print(
+        f"written to {output}: suspects.csv (fill in decision, then fit --decisions), audit.json", markup=False
+    )
 
 
 @app.command()
@@ -232,6 +239,7 @@ def compare(
     """
     import json
 
+    from rich.markup import escape
     from rich.table import Table as Shown
 
     from softmargin.cli._compare import compare_fits
@@ -241,7 +249,7 @@ def compare(
     if as_json:
         typer.echo(json.dumps(numbers))
         return
-    shown = Shown(f"{numbers['rows']} held-out rows", str(first), str(second), "difference", "p-value")
+    shown = Shown(f"{numbers['rows']} held-out rows", escape(str(first)), escape(str(second)), "difference", "p-value")
     for name in ("log_loss", "error"):
         one = numbers[name]
         difference = f"{one['difference']:+.4f} ({one['low']:+.4f} - {one['high']:+.4f})"
@@ -279,11 +287,12 @@ def explain(
     data: Annotated[str, typer.Argument(help="The rows; others of them are what is typical.")],
     row: Annotated[int, typer.Option(help="Which row, counted from 0.")] = 0,
 ) -> None:
-    """Say which columns moved the probability of one row, and how far.
+    """Say which columns, or which rules, moved the probability of one row, and how far.
 
     Example: softmargin explain titanic/model.softmargin titanic.csv --row 7
     """
     from rich.table import Table as Shown
+    from rich.text import Text
 
     from softmargin.cli._predict import explain_row
 
@@ -291,9 +300,10 @@ def explain(
         told = explain_row(model, data, row)
     console = _console()
     console.print(f"row {row}: {told.attrs['label']} with probability {told.attrs['probability']:.3f}", markup=False)
-    shown = Shown("column", "value", "moves the log odds by")
-    for line in told.head(15).itertuples():
-        shown.add_row(str(line.column), str(line.value)[:40], f"{line.share:+.3f}")
+    shown = Shown(*(str(name) for name in told.columns))
+    for line in told.head(15).itertuples(index=False):
+        *cells, share = line
+        shown.add_row(*(Text(str(cell)[:80]) for cell in cells), f"{share:+.3f}")
     console.print(shown)
 
 
@@ -308,18 +318,10 @@ def report_(
 
     Example: softmargin report titanic/model.softmargin late.csv --target survived -o late.html
     """
-    from softmargin import report
-    from softmargin.cli._predict import load_model
-    from softmargin.cli._prepare import prepare
-    from softmargin.cli._read import read_table
+    from softmargin.cli._predict import report_file
 
     with _in_one_line():
-        fitted, rows = load_model(model), prepare(read_table(data), target)
-        names = list(getattr(fitted, "feature_names_in_", rows.X.columns))
-        absent = [name for name in names if name not in rows.X.columns]
-        if absent:
-            raise ValueError(f"{data} lacks the column {absent[0]!r}, which the model was fitted with.")
-        report.build(fitted, rows.X[names], rows.y, output, title=f"{target} in {Path(data).name}")
+        report_file(model, data, target, output)
     typer.echo(f"written to {output}")
 
 

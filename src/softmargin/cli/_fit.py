@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 
 import softmargin
 from softmargin import report
+from softmargin.cli._columns import kinds_of, plain_columns
 from softmargin.cli._decisions import decided
 from softmargin.cli._fit_chunks import fit_parts, is_large
 from softmargin.cli._models import classifier
@@ -56,6 +57,7 @@ def fit_file(options: FitOptions, say: Any) -> dict[str, Any]:
             say(note)
         say(f"fitting {len(train.y)} rows, holding out {len(test.y)}")
         model = classifier(options.model, effort=options.effort, time_limit=options.time_limit, seed=options.seed)
+        train.X, test.X = plain_columns(model, train.X), plain_columns(model, test.X)
         model.fit(train.X, train.y, **weight_parameters(model, train.weight))
     say(f"judging {', '.join(getattr(model, 'mixture_', [type(model).__name__]))}")
     options.output.mkdir(parents=True, exist_ok=True)
@@ -90,9 +92,10 @@ def _rows(options: FitOptions, say: Any) -> tuple[Prepared, Prepared]:
         frame, done = decided(frame, options.target, options.decisions)
         say(done)
     data = prepare(frame, options.target, **words)
+    kinds = kinds_of(frame)
     del frame  # a large table should not be in memory twice while it is split
     if options.test is not None:
-        test = prepare(read_table(options.test), options.target, **words)
+        test = prepare(read_table(options.test, kinds), options.target, **words)
         absent = [str(column) for column in data.X.columns if column not in test.X.columns]
         if absent:
             raise BadInput(f"--test {options.test!r} lacks the column {absent[0]!r}.")

@@ -17,6 +17,7 @@ from sklearn.metrics import log_loss
 
 import softmargin
 from softmargin import chunks
+from softmargin.cli._prepare import refuse_target
 from softmargin.cli._read import BadInput
 from softmargin.expansions import FileFacts, part_of
 
@@ -81,6 +82,7 @@ def _features(options: Any, files: list[Path], say: Callable[[str], None]) -> li
     for word, column in (("--target", options.target), ("--weight", options.weight), ("--id", options.id)):
         if column is not None and column not in known:
             raise BadInput(f"{word} {column!r} is no column; the columns are {', '.join(known)}.")
+    refuse_target(options.target, options.weight, options.id, options.drop)
     apart = {options.target, options.weight, options.id, *options.drop}
     numbers: list[str] = []
     left: list[str] = []

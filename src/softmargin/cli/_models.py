@@ -5,12 +5,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import softmargin
+from softmargin.cli._columns import encoder
 from softmargin.cli._read import BadInput
 
 __all__ = ["classifier"]
@@ -47,18 +45,7 @@ def classifier(name: str, *, effort: str, time_limit: float | None, seed: int) -
     if chosen in _OF_TABLES:
         return model
     if hasattr(model, "predict_proba"):
-        return make_pipeline(_encoder(), softmargin.TunedClassifier(model, random_state=seed))
+        return make_pipeline(encoder(), softmargin.TunedClassifier(model, random_state=seed))
     # every fold of the calibration tunes again, so tuning is the cheapest there is
     tuned = softmargin.TunedClassifier(model, grid=_FEW_COSTS, criterion="holdout", random_state=seed)
-    return make_pipeline(_encoder(), softmargin.ScoreCalibrator(tuned))
-
-
-def _encoder() -> Any:
-    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
-    words = make_pipeline(
-        SimpleImputer(strategy="constant", fill_value="missing"),
-        OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=3, max_categories=40),
-    )
-    return make_column_transformer(
-        (numbers, make_column_selector(dtype_include="number")), (words, make_column_selector(dtype_exclude="number"))
-    )
+    return make_pipeline(encoder(), softmargin.ScoreCalibrator(tuned))

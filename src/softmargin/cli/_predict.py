@@ -1,16 +1,22 @@
-"""``softmargin predict`` and ``softmargin explain``: a saved model on the rows of a file."""
+"""``softmargin predict``, ``explain``, ``report`` and ``export``: a saved model, on the rows of a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import softmargin
-from softmargin import export
+from softmargin import export, report
+from softmargin.cli._columns import column_kinds, plain_columns
+from softmargin.cli._prepare import prepare
 from softmargin.cli._read import BadInput, read_batches, read_table
 from softmargin.cli._write import FrameWriter, write_whole
 
-__all__ = ["explain_row", "export_model", "load_model", "predict_file"]
+__all__ = ["explain_row", "export_model", "features", "load_model", "predict_file", "report_file"]
+
+_LABELS = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
 
 
 def load_model(path: str) -> Any:
@@ -48,7 +54,7 @@ def _answers(model: Any, frame: Any, source: str, id: str | None) -> Any:
     """Label, one probability per class and, where the model has one, an interval of the second class."""
     import pandas as pd
 
-    X = _features(model, frame, source)
+    X = features(model, frame, source)
     if not hasattr(model, "predict_proba"):
         part = pd.DataFrame({"predicted": model.predict(X)})
     else:
@@ -64,27 +70,6 @@ def _answers(model: Any, frame: Any, source: str, id: str | None) -> Any:
             raise BadInput(f"--id {id!r} is no column of {source}.")
         part.insert(0, id, frame[id].to_numpy())
     return part
-
-
-def column_kinds(model: Any) -> dict[str, str]:
-    """What the columns of a model of tables are; none are known of others."""
-    kinds, names = getattr(model, "_kinds", None), getattr(model, "feature_names_in_", None)
-    dates = getattr(getattr(model, "encoder_", None), "dates", ())
-    if kinds is None or names is None or len(dates):
-        return {}
-    booleans = {name for name, kind in _boolean_columns(model)}
-    found = {str(name): "text" if kind else "number" for name, kind in zip(names, kinds, strict=True)}
-    return {name: kind for name, kind in found.items() if name not in booleans}
-
-
-def _boolean_columns(model: Any) -> list[tuple[str, str]]:
-    """Columns of truth values, whose words a reader of CSV knows better than we do."""
-    onehot = getattr(getattr(model, "encoder_", None), "onehot", None)
-    if onehot is None:
-        return []
-    names = [one.name for one in model.encoder_.decisions if one.kind == "category"]
-    levels = zip(names, onehot.categories_, strict=True)
-    return [(name, "boolean") for name, found in levels if {str(one) for one in found} <= {"True", "False", ""}]
 
 
 def export_model(model_path: str, to: str, output: Path, words: dict[str, Any]) -> None:
@@ -106,22 +91,67 @@ def export_model(model_path: str, to: str, output: Path, words: dict[str, Any]) 
 
 
 def explain_row(model_path: str, source: str, row: int) -> Any:
-    """The shares of the columns in the prediction of one row."""
-    model, frame = load_model(model_path), read_table(source)
-    if not hasattr(model, "explain"):
-        raise BadInput(f"{model_path} holds a {type(model).__name__}, which does not explain single rows.")
+    """What moved the prediction of one row, and how far, the largest first: columns with their values, or rules."""
+    model = load_model(model_path)
+    frame = read_table(source, column_kinds(model))
+    if not hasattr(model, "explain") or getattr(model, "learner", "rules") != "rules":
+        raise BadInput(
+            f"{model_path} holds a {_name(model)}, which does not explain single rows; fit --model auto or "
+            "RuleBoostClassifier for that."
+        )
     if not 0 <= row < len(frame):
         raise BadInput(f"--row must be between 0 and {len(frame) - 1}; got {row}.")
-    return model.explain(_features(model, frame, source), row=row)
+    X = features(model, frame, source)
+    if isinstance(model, softmargin.AutoClassifier):
+        return model.explain(X, row=row).rename(columns={"share": "moves the log odds by"})
+    return _points(model, X[row : row + 1])
 
 
-def _features(model: Any, frame: Any, source: str) -> Any:
+def _name(model: Any) -> str:
+    """The classifier in what was made around it."""
+    for inner in ("best_estimator_", "estimator_", "estimator"):
+        if hasattr(model, inner):
+            return _name(getattr(model, inner))
+    return _name(model.steps[-1][1]) if hasattr(model, "steps") else type(model).__name__
+
+
+def _points(model: Any, X: Any) -> Any:
+    """The rules that hold for a row, with the points that they give the class predicted."""
+    P = model.predict_proba(X)[0]
+    winner = int(P.argmax())
+    told = model.explain(X)
+    if len(model.classes_) == 2:
+        share = told["contribution"] * (1 if winner else -1)
+    else:
+        share = told.iloc[:, 2 + winner]
+    told = told[["rule"]].assign(**{"moves the score by": share})
+    told.attrs |= {"label": model.classes_[winner], "probability": float(P[winner])}
+    return told
+
+
+def report_file(model_path: str, source: str, target: str, output: Path) -> None:
+    """Write a report about a saved model on the labelled rows of a file."""
+    model = load_model(model_path)
+    classes = {str(label): label for label in model.classes_}
+    kinds = column_kinds(model) | {target: _LABELS.get(model.classes_.dtype.kind, "text")}
+    rows = prepare(read_table(source, kinds), target, copies=True)
+    unknown = sorted({str(label) for label in rows.y} - set(classes))
+    if unknown:
+        raise BadInput(f"--target {target!r} has the class {unknown[0]!r}, which the model was not fitted with.")
+    y = np.array([classes[str(label)] for label in rows.y])
+    X = features(model, rows.X, source)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    report.build(model, X, y, output, title=f"{target} in {Path(source).name}")
+
+
+def features(model: Any, frame: Any, source: str) -> Any:
+    """The columns that a model reads, as it reads them."""
     names = list(getattr(model, "feature_names_in_", []))
     absent = [name for name in names if name not in frame.columns]
     if absent:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise BadInput(f"{source} lacks the column {absent[0]!r}{more}, which the model was fitted with.")
     try:
-        return frame[names] if names else frame
+        return plain_columns(model, frame[names] if names else frame)
     except ValueError as error:
         raise BadInput(str(error)) from None

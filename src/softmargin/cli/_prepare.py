@@ -11,7 +11,7 @@ import numpy as np
 
 from softmargin.cli._read import BadInput
 
-__all__ = ["Prepared", "prepare", "require_column"]
+__all__ = ["Prepared", "prepare", "refuse_target", "require_column"]
 
 _MOST_CLASSES = 200
 
@@ -45,10 +45,15 @@ def prepare(
     id: str | None = None,
     drop: Sequence[str] = (),
     positive: str | None = None,
+    copies: bool = False,
 ) -> Prepared:
-    """Split a table into features, labels, weights and identifiers, and drop what cannot or should not be used."""
+    """Split a table into features, labels, weights and identifiers, and drop what cannot or should not be used.
+
+    ``copies`` keeps columns that tell the target exactly: those that a model was fitted with.
+    """
     for name, column in (("--target", target), ("--weight", weight), ("--id", id), *(("--drop", c) for c in drop)):
         require_column(frame, name, column)
+    refuse_target(target, weight, id, drop)
     notes: list[str] = []
     labels = frame[target]
     known = labels.notna().to_numpy()
@@ -63,9 +68,11 @@ def prepare(
     weights = None if weight is None else _weights(frame[weight], weight)
     names = None if id is None else frame[id].to_numpy()
     X = frame.drop(columns=[c for c in {target, weight, id, *drop} if c is not None])
-    for column in _copies(X, y):
+    for column in [] if copies else _copies(X, y):
         notes.append(f"{column} tells {target} exactly in every row: a copy, left out")
         X = X.drop(columns=column)
+    if X.shape[1] and not X.notna().to_numpy().any():
+        raise BadInput(f"no column besides {target} has a value in any row; a prediction needs at least one.")
     notes += [_mixed(X[column], str(column)) for column in X.columns if _mostly_numbers(X[column])]
     if not X.shape[1]:
         raise BadInput(f"no column is left besides {target}; a prediction needs at least one.")
@@ -89,6 +96,13 @@ def require_column(frame: Any, option: str, column: str | None) -> None:
         else f"the columns are {', '.join(names[:12])}{' ...' * (len(names) > 12)}."
     )
     raise BadInput(f"{option} {column!r} is no column; {hint}")
+
+
+def refuse_target(target: str, weight: str | None, id: str | None, drop: Sequence[str]) -> None:
+    """Refuse options that name the target, which is none of what they ask for."""
+    for option, column in (("--weight", weight), ("--id", id), *(("--drop", one) for one in drop)):
+        if column == target:
+            raise BadInput(f"{option} {target!r} is the --target as well; name another column, or leave {option} out.")
 
 
 def _labels(values: np.ndarray, target: str) -> np.ndarray:

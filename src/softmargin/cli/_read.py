@@ -24,11 +24,11 @@ class BadInput(ValueError):
     """What a user gave cannot be used; the message is one line with the remedy."""
 
 
-def read_table(source: str) -> Any:
-    """The whole table as a pandas frame."""
+def read_table(source: str, types: Mapping[str, str] | None = None) -> Any:
+    """The whole table as a pandas frame; ``types`` as below."""
     import pandas as pd
 
-    parts = list(read_batches(source))
+    parts = list(read_batches(source, types))
     if not parts or not sum(len(part) for part in parts):
         raise BadInput(f"{source} has no rows.")
     return parts.pop() if len(parts) == 1 else pd.concat(parts, ignore_index=True)
@@ -37,8 +37,8 @@ def read_table(source: str) -> Any:
 def read_batches(source: str, types: Mapping[str, str] | None = None) -> Iterator[Any]:
     """The table of a file, a folder or a glob, a frame at a time.
 
-    With ``types`` ("number" or "text" by column) large CSV files come in parts: what a column is need not be found out
-    from all of it.
+    With ``types`` ("number", "boolean", "date" or "text" by column) large CSV files come in parts: what a column is
+    need not be found out from all of it. Dates come as the text that says them.
     """
     for path in table_files(source):
         try:
@@ -126,7 +126,8 @@ def _csv_frames(path: Path, types: Mapping[str, str] | None) -> Iterator[Any]:
         raise BadInput(f"{path} is empty.")
     options = arrow.ReadOptions(encoding=encoding, block_size=1 << 24)
     parsing = arrow.ParseOptions(delimiter=_delimiter(start), newlines_in_values=True)
-    kinds = {"number": pyarrow.float64(), "text": pyarrow.string()}
+    words = pyarrow.string()
+    kinds = {"number": pyarrow.float64(), "boolean": pyarrow.bool_(), "date": words, "text": words}
     converting = arrow.ConvertOptions(
         strings_can_be_null=True,
         null_values=["", "NA", "N/A", "NaN", "nan", "null", "?"],
