@@ -164,6 +164,34 @@ def test_dates_that_nanoseconds_do_not_reach_are_read():
     assert told.loc["c", "value"] == dt.date(9999, 12, 31)
 
 
+def test_integers_that_floats_do_not_hold_are_levels_of_their_own():
+    cells = gaps([2**53 + int(k) for k in np.random.default_rng(0).integers(0, 4, N)])
+    frame, y = learnt(cells)
+    for model in MODELS.values():
+        fitted = model().fit(frame.assign(c=cells.astype("category")), y)
+        expected = fitted.predict_proba(frame.assign(c=cells.astype("category")))
+        for other in (frame.assign(c=cells), frame.assign(c=cells.astype("Int64")), frame.assign(c=cells)[1:2]):
+            rows = other.index.to_numpy()
+            np.testing.assert_allclose(fitted.predict_proba(other), expected[rows], atol=1e-8)
+        listed = pl.DataFrame({"x": frame["x"].to_numpy(), "c": cells.tolist()})
+        np.testing.assert_allclose(fitted.predict_proba(listed), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("learner", ["rules", "trees"])
+def test_levels_that_are_dates_or_intervals_are_known_by_their_names(tmp_path, learner):
+    rng = np.random.default_rng(0)
+    day = pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 3, N), unit="D"))
+    part = pd.Series(pd.cut(rng.random(N), [0, 0.3, 0.6, 1]))
+    y = (day == "2020-01-02") ^ (rng.random(N) < 0.1)
+    frame = pd.DataFrame({"day": day.astype("category"), "part": part})
+    fitted = RuleBoostClassifier(learner=learner, n_rules=5).fit(frame, y)
+    expected = fitted.predict_proba(frame)
+    for other in (day, day.dt.date, day.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"), day.dt.strftime("%Y-%m-%d")):
+        np.testing.assert_allclose(fitted.predict_proba(frame.assign(day=other)), expected, atol=1e-9)
+    sm.save(fitted, tmp_path / "model.softmargin")
+    np.testing.assert_array_equal(sm.load(tmp_path / "model.softmargin").predict_proba(frame), expected)
+
+
 def test_a_column_of_dates_without_a_value_is_dropped():
     frame, y = learnt(columns()["day"])
     fitted = AutoClassifier(effort="fast").fit(frame.assign(c=pd.NaT), y)

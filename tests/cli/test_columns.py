@@ -180,3 +180,52 @@ def test_columns_without_any_value_are_refused(table, tmp_path):
     for words in (["fit"], ["fit", "--model", "MarginClassifier"], ["audit"]):
         said = refused(*words, tmp_path / "data.csv", "--target", "y", "-o", tmp_path / "out")
         assert "no column besides y has a value in any row" in said
+
+
+@pytest.mark.parametrize("model", ["auto", "RuleBoostClassifier", "MarginClassifier"])
+def test_columns_without_a_value_beside_others_are_no_obstacle(table, tmp_path, model):
+    """Neither where the whole column is empty nor where the rows held out have none of its values."""
+    rows = table[["x", "code", "y"]].assign(void=None, rare=None)
+    rows.loc[[0, 1, 2], "rare"] = ["u", "v", "u"]
+    rows.to_csv(tmp_path / "data.csv", index=False)
+    rows[40:].to_csv(tmp_path / "late.csv", index=False)
+    words = ("--target", "y", "--model", model, "--effort", "fast", "-o", tmp_path / "out")
+    done("fit", tmp_path / "data.csv", "--test", tmp_path / "late.csv", *words)
+    done("report", tmp_path / "out", tmp_path / "late.csv", "--target", "y", "-o", tmp_path / "r.html")
+    done("predict", tmp_path / "out", tmp_path / "late.csv", "-o", tmp_path / "p.csv")
+    done("export", tmp_path / "out", "--to", "sql", "--dialect", "sqlite", "--table", "t", "-o", tmp_path / "m.sql")
+    with closing(sqlite3.connect(":memory:")) as database:
+        rows[40:].to_sql("t", database, index=False)
+        told = pd.read_sql_query((tmp_path / "m.sql").read_text(), database)
+    assert told["label"].tolist() == pd.read_csv(tmp_path / "p.csv")["predicted"].tolist()
+
+
+@pytest.mark.parametrize("target", ["predicted", "row", "p(no)"])
+def test_a_target_called_like_a_column_of_ours_keeps_its_labels(table, tmp_path, target):
+    table[["x", "code", "y"]].rename(columns={"y": target}).to_csv(tmp_path / "data.csv", index=False)
+    words = ("--model", "RuleBoostClassifier", "-o", tmp_path / "out")
+    done("fit", tmp_path / "data.csv", "--target", target, *words)
+    held = pd.read_parquet(tmp_path / "out/predictions.parquet")
+    assert held[f"{target} (given)"].tolist() == table["y"][held["row"]].tolist()
+    numbers = json.loads(done("compare", tmp_path / "out", tmp_path / "out", "--json"))
+    assert numbers["error"]["first"] == pytest.approx((held["predicted"] != held[f"{target} (given)"]).mean())
+
+
+def test_an_identifier_called_like_an_answer_is_refused(folder, table, tmp_path):
+    table.assign(predicted=1).to_csv(tmp_path / "rows.csv", index=False)
+    words = ("--id", "predicted", "-o", tmp_path / "p.csv")
+    assert "--id 'predicted' is the name of an answer" in refused(
+        "predict", folder / "auto", tmp_path / "rows.csv", *words
+    )
+
+
+def test_dates_may_be_classes(table, tmp_path):
+    day = np.where(table["y"] == "no", "2020-01-01", "2020-01-02")
+    table[["x", "code"]].assign(y=day).to_csv(tmp_path / "data.csv", index=False)
+    pd.DataFrame({"x": table["x"].astype(float), "code": table["code"], "y": pd.to_datetime(day)}).to_parquet(
+        tmp_path / "data.parquet"
+    )
+    for first, second in (("data.csv", "data.parquet"), ("data.parquet", "data.csv")):
+        done("fit", tmp_path / first, "--target", "y", "--model", "RuleBoostClassifier", "-o", tmp_path / "out")
+        done("report", tmp_path / "out", tmp_path / second, "--target", "y", "-o", tmp_path / "r.html")
+        assert softmargin.load(tmp_path / "out/model.softmargin").classes_.tolist() == ["2020-01-01", "2020-01-02"]

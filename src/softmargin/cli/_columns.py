@@ -70,7 +70,8 @@ def _truths(encoder: Any) -> list[str]:
 
 def encoder() -> Any:
     """Numbers filled and scaled, words as levels of which a gap is one: each of it has a formula in an export."""
-    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    numbers = make_pipeline(filled, StandardScaler())
     words = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=3, max_categories=40)
     return ColumnTransformer(
         [
@@ -83,7 +84,7 @@ def encoder() -> Any:
 def _parts(model: Any) -> ColumnTransformer | None:
     """The encoder above in a pipeline of it and a classifier."""
     first = model.steps[0][1] if isinstance(model, Pipeline) else None
-    ours = isinstance(first, ColumnTransformer) and [name for name, *_ in first.transformers] == [_NUMBERS, _WORDS]
+    ours = isinstance(first, ColumnTransformer) and {name for name, *_ in first.transformers} <= {_NUMBERS, _WORDS}
     return first if ours else None
 
 
@@ -96,13 +97,22 @@ def _words(model: Any) -> list[str] | None:
 
 
 def plain_columns(model: Any, X: Any) -> Any:
-    """The columns as the encoder of a pipeline reads them; those of other models as they are."""
+    """The columns as the encoder of a pipeline reads them; those of other models as they are.
+
+    Before the fit the columns say themselves what they are, and the encoder loses the sort that it has no columns of.
+    """
     parts = _parts(model)
     if parts is None:
         return X
-    fitted = hasattr(parts, "transformers_")
-    words = set(_words(model) or ()) if fitted else {name for name, kind in kinds_of(X).items() if kind == "text"}
-    _refuse_dates(X, words)
+    if hasattr(parts, "transformers_"):
+        return _sorted_out(X, set(_words(model) or ()))
+    _refuse_dates(X)
+    made = _sorted_out(X, {name for name, kind in kinds_of(X).items() if kind == "text"})
+    parts.transformers = [(name, part, columns) for name, part, columns in parts.transformers if columns(made)]
+    return made
+
+
+def _sorted_out(X: Any, words: set[str]) -> Any:
     table = Table(X, ["text" if str(name) in words else False for name in X.columns])
     return X.__class__({name: _cells(table, j) for j, name in enumerate(X.columns)}, index=X.index)
 
@@ -112,7 +122,7 @@ def _cells(table: Table, j: int) -> np.ndarray:
     return np.where(column.missing, np.nan, column.values) if column.categorical else column.values
 
 
-def _refuse_dates(X: Any, words: set[str]) -> None:
-    dates = [name for name, kind in kinds_of(X).items() if kind == "date" and name not in words]
+def _refuse_dates(X: Any) -> None:
+    dates = [name for name, kind in kinds_of(X).items() if kind == "date"]
     if dates:
         raise BadInput(f"the column {dates[0]!r} holds dates, which only --model auto reads; use it, or --drop them.")

@@ -54,20 +54,11 @@ def _held_out(folder: Path) -> Any:
     if not path.is_file():
         raise BadInput(f"{folder} holds no predictions.parquet; give directories written by 'softmargin fit'.")
     frame = pd.read_parquet(path).set_index("row")
-    return frame[[name for name in frame.columns if name == frame.columns[_target_place(frame)]] + _answers(frame)]
-
-
-def _target_place(frame: Any) -> int:
-    """The target stands before ``predicted``."""
-    return list(frame.columns).index("predicted") - 1
-
-
-def _answers(frame: Any) -> list[str]:
-    return ["predicted", *(name for name in frame.columns if name.startswith("p("))]
+    return frame.iloc[:, list(frame.columns).index("predicted") - 1 :]  # the target stands before it, p(...) after it
 
 
 def _log_loss(frame: Any, target: str) -> np.ndarray:
-    columns = [name for name in frame.columns if name.startswith("p(")]
+    columns = list(frame.columns[2:])
     place = {name[2:-1]: j for j, name in enumerate(columns)}
     given = frame[target].astype(str).map(place)
     P = frame[columns].to_numpy(dtype=np.float64)

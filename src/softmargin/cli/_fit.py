@@ -57,8 +57,9 @@ def fit_file(options: FitOptions, say: Any) -> dict[str, Any]:
             say(note)
         say(f"fitting {len(train.y)} rows, holding out {len(test.y)}")
         model = classifier(options.model, effort=options.effort, time_limit=options.time_limit, seed=options.seed)
-        train.X, test.X = plain_columns(model, train.X), plain_columns(model, test.X)
+        train.X = plain_columns(model, train.X)
         model.fit(train.X, train.y, **weight_parameters(model, train.weight))
+        test.X = plain_columns(model, test.X)  # by what the columns were at fit
     say(f"judging {', '.join(getattr(model, 'mixture_', [type(model).__name__]))}")
     options.output.mkdir(parents=True, exist_ok=True)
     numbers = report.build(
@@ -130,9 +131,10 @@ def _predictions(model: Any, test: Prepared, options: FitOptions) -> Any:
 
     P = model.predict_proba(test.X)
     frame = pd.DataFrame({"row": test.X.index.to_numpy()})
+    ours = {"row", "predicted", *(f"p({label})" for label in model.classes_)}
     if test.id is not None:
-        frame[options.id] = test.id
-    frame[options.target] = test.y
+        frame[f"{options.id} (given)" if options.id in ours else options.id] = test.id
+    frame[f"{options.target} (given)" if options.target in ours else options.target] = test.y
     frame["predicted"] = model.classes_[P.argmax(axis=1)]
     for label, column in zip(model.classes_, P.T, strict=True):
         frame[f"p({label})"] = column

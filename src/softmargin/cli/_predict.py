@@ -68,6 +68,8 @@ def _answers(model: Any, frame: Any, source: str, id: str | None) -> Any:
     if id is not None:
         if id not in frame.columns:
             raise BadInput(f"--id {id!r} is no column of {source}.")
+        if id in part.columns:
+            raise BadInput(f"--id {id!r} is the name of an answer as well; rename the column in {source}.")
         part.insert(0, id, frame[id].to_numpy())
     return part
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.cli._read import BadInput
+from softmargin.expansions import as_levels, held
 
 __all__ = ["Prepared", "prepare", "refuse_target", "require_column"]
 
@@ -62,7 +63,7 @@ def prepare(
     if not known.all():
         notes.append(f"{int((~known).sum())} rows have no {target} and are left out")
         frame, labels = frame[known], labels[known]  # the index still counts the rows of the file
-    y = _labels(labels.to_numpy(), target)
+    y = _labels(_named(labels), target)
     if positive is not None:
         y = _one_against_rest(y, positive, target, notes)
     weights = None if weight is None else _weights(frame[weight], weight)
@@ -103,6 +104,12 @@ def refuse_target(target: str, weight: str | None, id: str | None, drop: Sequenc
     for option, column in (("--weight", weight), ("--id", id), *(("--drop", one) for one in drop)):
         if column == target:
             raise BadInput(f"{option} {target!r} is the --target as well; name another column, or leave {option} out.")
+
+
+def _named(labels: Any) -> np.ndarray:
+    """The labels; dates by what they are called, which every format agrees on."""
+    dates = labels.dtype.kind in "mM" or held(np.asarray(labels.unique(), dtype=object)) == {"date"}
+    return as_levels(np.asarray(labels.astype(object)), True, "y")[0] if dates else labels.to_numpy()
 
 
 def _labels(values: np.ndarray, target: str) -> np.ndarray:

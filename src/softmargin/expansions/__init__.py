@@ -33,7 +33,7 @@ from softmargin.expansions.memory import fits, require_square
 from softmargin.expansions.protocol import Expansion, Response, RowPasses, Totals, row_blocks
 from softmargin.expansions.rank import is_nonzero
 from softmargin.expansions.rules.bins import BinnedTable
-from softmargin.expansions.rules.cells import held, is_missing
+from softmargin.expansions.rules.cells import as_levels, held, is_missing
 from softmargin.expansions.rules.columns import RuleColumns, cover, pack
 from softmargin.expansions.rules.literals import ABOVE, AT_MOST, EQUAL, MISSING, UNEQUAL, Literal, Rule
 from softmargin.expansions.rules.score import ColumnScore, RuleScore
@@ -91,6 +91,7 @@ __all__ = [
     "Table",
     "Totals",
     "TreeScore",
+    "as_levels",
     "available_kernels",
     "canonical_sparse",
     "cover",

@@ -97,9 +97,13 @@ class _Numbers(TransformerMixin, BaseEstimator):
             self.encoder_ = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
         if words.shape[1]:
             self.encoder_.fit(words)
+        self.empty_ = ~np.isfinite(self._made(X)).any(axis=0)  # boosted trees cannot cut a column without values
         return self
 
     def transform(self, X: Any) -> Array:
+        return np.where(self.empty_, 0.0, self._made(X))
+
+    def _made(self, X: Any) -> Array:
         numbers, words = self._parts(X)
         if self.one_hot:
             numbers = np.where(np.isfinite(numbers), numbers, self.middle_)

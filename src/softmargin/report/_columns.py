@@ -66,10 +66,10 @@ def dependence(held: HeldOut, leading: list[int]) -> list[dict[str, Any]]:
 
 def _typical_rows(column: Column) -> Rows:
     """Rows at quantiles of a number, or one row of each frequent category."""
-    if column.kind == "category":
+    if column.levels:
         return np.array([int(np.argmax(column.values == level)) for level in column.levels])
-    present = np.flatnonzero(np.isfinite(column.values))
-    if not len(present):
+    present = np.flatnonzero(np.isfinite(column.values)) if column.kind == "number" else np.empty(0, dtype=np.intp)
+    if not len(present):  # what is typical of a column without values is none
         return np.zeros(1, dtype=np.intp)
     order = present[np.argsort(column.values[present], kind="stable")]
     chosen = order[np.linspace(0, len(order) - 1, min(_POINTS, len(order))).astype(int)]

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softmargin.expansions import is_missing
+
 __all__ = ["Column", "HeldOut", "shorten"]
 
 Array = NDArray[np.floating[Any]]
@@ -41,7 +43,7 @@ class Column:
     def read(cls, name: Any, values: NDArray[Any]) -> Column:
         if values.dtype.kind in "iufb":
             return cls(shorten(name), "number", values.astype(np.float64))
-        missing = np.array([value is None or value != value for value in values], dtype=bool)
+        missing = is_missing(values)
         text = np.where(missing, "", [str(value) for value in values])
         found, counts = np.unique(text[~missing], return_counts=True)
         if len(found) > max(_MOST_LEVELS, len(text) // 5):
@@ -111,4 +113,4 @@ def _plain(series: Any) -> NDArray[Any]:
     """Numbers, nullable ones included, as floats; everything else is compared as text."""
     if getattr(series.dtype, "kind", "O") in "iufb":
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.asarray(series.to_numpy(), dtype=object)
+    return np.asarray(series.astype(object))

@@ -9,7 +9,7 @@ now, so that the answer for a row does not depend on the rows beside it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, time, timedelta
+from datetime import UTC, date, time, timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -74,7 +74,7 @@ def as_levels(raw: np.ndarray, kind: str | bool, name: str) -> tuple[np.ndarray,
     levels = np.full(len(raw), None, dtype=object)
     read, present = _READERS.get(kind, _same), raw[~missing].tolist()
     try:
-        as_they_are = set(map(type, present)) <= {_LEVELS.get(kind)}  # as nearly always: a tenth of the time
+        as_they_are = set(map(type, present)) <= {_LEVELS.get(kind)}  # as nearly always
         levels[~missing] = _filled(present if as_they_are else list(map(read, present)))
     except (TypeError, ValueError):
         strange = next(value for value in present if _fails(read, value))
@@ -126,16 +126,23 @@ def _number(value: Any) -> int | float:
 
 
 def _same(value: Any) -> Any:
-    """A level as it is; 10 where it is 10.0."""
+    """A level as it is: 10 where it is 10.0, and what is neither text, truth nor number by what it is called."""
     kind = _kind(type(value))
     if kind == "boolean":
         return bool(value)
     if kind != "number":
-        return value
+        return value if kind == "text" else _called(value)
     if isinstance(value, (int, np.integer)):
         return int(value)
     number = float(value)
     return int(number) if number.is_integer() else number
+
+
+def _called(value: Any) -> str:
+    """The name of a date or of any other object; dates with a zone by UTC, those at midnight without it."""
+    if getattr(value, "tzinfo", None) is not None and hasattr(value, "astimezone"):
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return str(value).removesuffix(" 00:00:00")
 
 
 _READERS: dict[str | bool, Callable[[Any], Any]] = {"text": _text, "boolean": _truth, "number": _number}

@@ -13,7 +13,7 @@ What a column was at ``fit`` it is at ``predict``, in whatever container: ``kind
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,18 +89,17 @@ class Table:
 
     def column(self, j: int) -> Column:
         """Feature ``j`` of the rows of this table."""
-        raw = self._raw(j)
         if self.kinds[j]:
-            return Column(*as_levels(raw, self.kinds[j], self._name(j)), True)
-        values = as_numbers(raw, self._name(j))
+            return Column(*as_levels(self._raw(j, _as_objects), self.kinds[j], self._name(j)), True)
+        values = as_numbers(self._raw(j, _to_numpy), self._name(j))
         return Column(values, np.isnan(values), False)
 
-    def _raw(self, j: int) -> np.ndarray:
+    def _raw(self, j: int, read: Callable[[Any], np.ndarray]) -> np.ndarray:
         if self._frame:
             series = self._source.iloc[:, j] if hasattr(self._source, "iloc") else self._source[:, j]
             if self._rows is not None:  # before cells become Python objects
                 series = series.iloc[self._rows] if hasattr(series, "iloc") else series[self._rows]
-            return _to_numpy(series)
+            return read(series)
         if sparse.issparse(self._source):
             first, last = self._source.indptr[j : j + 2]
             raw = np.zeros(self._source.shape[0])
@@ -118,7 +117,9 @@ class Table:
         dtype = str(_dtype(self._source, j)).lower()
         if dtype.startswith("bool"):
             return "boolean"
-        found = {"date"} if dtype.startswith(("date", "time", "duration", "period")) else held(self._raw(j))
+        found = (
+            {"date"} if dtype.startswith(("date", "time", "duration", "period")) else held(self._raw(j, _as_objects))
+        )
         kind = next(iter(found)) if len(found) == 1 and found <= {"text", "boolean", "number"} else True
         if dtype.startswith(("categor", "enum")):
             return kind
@@ -152,6 +153,13 @@ def _plainly_numeric(dtype: Any) -> bool:
 
 def _to_numpy(series: Any) -> np.ndarray:
     values = series.to_numpy()
-    if values.dtype.kind in "mM":  # NumPy would make integers of them
-        values = series.astype(object).to_numpy() if hasattr(series, "iloc") else np.array(series.to_list(), object)
-    return values if values.dtype.kind in "fiub" else values.astype(object)
+    return values if values.dtype.kind in "fiub" else _as_objects(series)
+
+
+def _as_objects(series: Any) -> np.ndarray:
+    """The cells as they are: a gap makes floats of integers otherwise, and NumPy makes integers of dates."""
+    if hasattr(series, "iloc"):
+        return np.asarray(series.astype(object))
+    cells = np.empty(len(series), dtype=object)
+    cells[:] = series.to_list()
+    return cells
