@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import softmargin
-from softmargin.cli._prepare import prepare
+from softmargin.cli._prepare import prepare, without_copies
 from softmargin.cli._read import BadInput, read_table
 from softmargin.cli._write import write_frame, write_whole
 
@@ -17,7 +17,7 @@ __all__ = ["audit_file"]
 def audit_file(data: str, target: str, output: Path, words: dict[str, Any], say: Any) -> dict[str, Any]:
     """Write ``suspects.csv``, which takes decisions for ``fit --decisions``, and ``audit.json``; its numbers."""
     seed, effort = words.pop("seed"), words.pop("effort")
-    rows = prepare(read_table(data), target, **words)
+    rows = without_copies(prepare(read_table(data), target, **words), target)
     for note in rows.notes:
         say(note)
     say(f"judging the labels of {len(rows.y)} rows, each by models that did not see it")

@@ -16,7 +16,7 @@ from softmargin.cli._columns import kinds_of, plain_columns
 from softmargin.cli._decisions import decided
 from softmargin.cli._fit_chunks import fit_parts, is_large
 from softmargin.cli._models import classifier
-from softmargin.cli._prepare import Prepared, prepare, require_column
+from softmargin.cli._prepare import Prepared, prepare, require_column, without_copies
 from softmargin.cli._read import BadInput, read_table, table_files
 from softmargin.cli._write import write_frame, write_whole
 from softmargin.probability import weight_parameters
@@ -92,7 +92,7 @@ def _rows(options: FitOptions, say: Any) -> tuple[Prepared, Prepared]:
     if options.decisions is not None:
         frame, done = decided(frame, options.target, options.decisions)
         say(done)
-    data = prepare(frame, options.target, **words)
+    data = without_copies(prepare(frame, options.target, **words), options.target)
     kinds = kinds_of(frame)
     del frame  # a large table should not be in memory twice while it is split
     if options.test is not None:

@@ -136,7 +136,7 @@ def report_file(model_path: str, source: str, target: str, output: Path) -> None
     model = load_model(model_path)
     classes = {str(label): label for label in model.classes_}
     kinds = column_kinds(model) | {target: _LABELS.get(model.classes_.dtype.kind, "text")}
-    rows = prepare(read_table(source, kinds), target, copies=True)
+    rows = prepare(read_table(source, kinds), target)
     unknown = sorted({str(label) for label in rows.y} - set(classes))
     if unknown:
         raise BadInput(f"--target {target!r} has the class {unknown[0]!r}, which the model was not fitted with.")

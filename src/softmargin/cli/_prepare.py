@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from softmargin.cli._read import BadInput
 from softmargin.expansions import as_levels, held
 
-__all__ = ["Prepared", "prepare", "refuse_target", "require_column"]
+__all__ = ["Prepared", "prepare", "refuse_target", "require_column", "without_copies"]
 
 _MOST_CLASSES = 200
 
@@ -46,12 +46,8 @@ def prepare(
     id: str | None = None,
     drop: Sequence[str] = (),
     positive: str | None = None,
-    copies: bool = False,
 ) -> Prepared:
-    """Split a table into features, labels, weights and identifiers, and drop what cannot or should not be used.
-
-    ``copies`` keeps columns that tell the target exactly: those that a model was fitted with.
-    """
+    """Split a table into features, labels, weights and identifiers, and drop rows without a label."""
     for name, column in (("--target", target), ("--weight", weight), ("--id", id), *(("--drop", c) for c in drop)):
         require_column(frame, name, column)
     refuse_target(target, weight, id, drop)
@@ -69,15 +65,21 @@ def prepare(
     weights = None if weight is None else _weights(frame[weight], weight)
     names = None if id is None else frame[id].to_numpy()
     X = frame.drop(columns=[c for c in {target, weight, id, *drop} if c is not None])
-    for column in [] if copies else _copies(X, y):
-        notes.append(f"{column} tells {target} exactly in every row: a copy, left out")
-        X = X.drop(columns=column)
     if X.shape[1] and not X.notna().to_numpy().any():
         raise BadInput(f"no column besides {target} has a value in any row; a prediction needs at least one.")
     notes += [_mixed(X[column], str(column)) for column in X.columns if _mostly_numbers(X[column])]
     if not X.shape[1]:
         raise BadInput(f"no column is left besides {target}; a prediction needs at least one.")
     return Prepared(X, y, weights, names, notes)
+
+
+def without_copies(rows: Prepared, target: str) -> Prepared:
+    """The rows to learn from, without columns that tell the target exactly."""
+    copies = _copies(rows.X, rows.y)
+    if len(copies) == rows.X.shape[1]:
+        raise BadInput(f"no column is left besides {target} and its copies; a prediction needs at least one.")
+    notes = [f"{column} tells {target} exactly in every row: a copy, left out" for column in copies]
+    return replace(rows, X=rows.X.drop(columns=copies), notes=[*notes, *rows.notes])
 
 
 def require_column(frame: Any, option: str, column: str | None) -> None:
