@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -50,13 +51,17 @@ MAKERS: dict[str, Callable[[], Any]] = {
 
 
 def feed(exported: Any, frame: pd.DataFrame) -> dict[str, np.ndarray]:
-    """What an ONNX model reads of a frame: missing texts are empty, missing numbers NaN."""
+    """What an ONNX model reads of a frame: missing texts as its metadata say, missing numbers NaN, dates as days."""
+    gaps = json.loads({one.key: one.value for one in exported.metadata_props}.get("missing_text", "{}"))
     found = {}
     for one in exported.graph.input:
         column = frame[one.name]
         if one.type.tensor_type.elem_type == 8:
-            found[one.name] = np.array([["" if pd.isna(value) else str(value)] for value in column], dtype=object)
+            words = [gaps.get(one.name, "") if pd.isna(value) else str(value) for value in column]
+            found[one.name] = np.array(words, dtype=object)[:, None]
         else:
+            if column.dtype.kind == "M":
+                column = (column - pd.Timestamp(0)) / pd.Timedelta(1, "D")
             found[one.name] = column.to_numpy(dtype=np.float64)[:, None]
     return found
 

@@ -1,13 +1,7 @@
 """A query answers like the model, row by row, in real databases: NULLs, quotes, backslashes and odd names included."""
 
-import os
-import shutil
 import sqlite3
-import subprocess
-import sys
-import tempfile
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -138,58 +132,7 @@ def test_dialects_write_strings_their_own_way():
         export.to_sql(model, "t", dialect="cobol")
 
 
-def _postgres_programs():
-    folders = [os.path.dirname(shutil.which("initdb") or "")]
-    if os.path.isdir("/usr/lib/postgresql"):
-        folders += [f"/usr/lib/postgresql/{number}/bin" for number in sorted(os.listdir("/usr/lib/postgresql"))]
-    return next((folder for folder in folders if folder and os.path.exists(f"{folder}/initdb")), None)
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    """A temporary cluster on a socket of its own; a function that runs SQL and returns the lines."""
-    programs = _postgres_programs()
-    shell = next((one for one in (shutil.which("psql"), f"{programs}/psql") if one and os.path.exists(one)), None)
-    if programs is None or shell is None or sys.platform == "win32":
-        pytest.skip("PostgreSQL is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="pg"))  # short, as sockets want it, and with parents that everybody may pass
-    user = []
-    if os.geteuid() == 0:  # the server refuses to run as root
-        if shutil.which("runuser") is None or subprocess.run(["id", "postgres"], capture_output=True).returncode:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-        user = ["runuser", "-u", "postgres", "--"]
-        os.chmod(folder, 0o755)
-        shutil.chown(folder, "postgres")
-    data, socket = folder / "data", folder
-    environment = {**os.environ, "LC_ALL": "C"}
-    made = subprocess.run(
-        [*user, f"{programs}/initdb", "-D", data, "-U", "me", "-A", "trust", "-E", "UTF8", "--no-sync"],
-        capture_output=True,
-        env=environment,
-        cwd=folder,
-    )
-    if made.returncode:
-        pytest.skip(f"initdb failed: {made.stderr.decode()[-200:]}")
-    control = [*user, f"{programs}/pg_ctl", "-D", data, "-w", "-l", folder / "log"]
-    options = f"-c listen_addresses='' -c unix_socket_directories={socket} -c fsync=off"
-    started = subprocess.run([*control, "-o", options, "start"], capture_output=True, env=environment, cwd=folder)
-    if started.returncode:
-        pytest.skip(f"the server did not start: {(folder / 'log').read_text()[-200:]}")
-
-    def run(text):
-        command = [*user, shell, "-h", socket, "-U", "me", "-d", "postgres", "-qAt", "-F", "\x1f"]
-        done = subprocess.run(
-            [*command, "-v", "ON_ERROR_STOP=1"], input=text, capture_output=True, text=True, env=environment, cwd=folder
-        )
-        assert done.returncode == 0, done.stderr
-        return [line.split("\x1f") for line in done.stdout.splitlines()]
-
-    yield run
-    subprocess.run([*control, "-m", "immediate", "stop"], capture_output=True, env=environment, cwd=folder)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _literal(value):
+def literal(value):
     return "NULL" if value is None else "'" + str(value).replace("'", "''") + "'"
 
 
@@ -200,7 +143,7 @@ def test_postgres_answers_like_the_model(postgres, name):
     frame = tables.NEW if words else FRAME
     model = tables.MAKERS[name.removesuffix(" in words")]() if words else MAKERS[name]()
     columns = ", ".join(f"{_quoted(one)} {_type(frame[one])}" for one in frame.columns)
-    rows = ", ".join("(" + ", ".join(map(_literal, row)) + ")" for row in tables.rows_of(frame))
+    rows = ", ".join("(" + ", ".join(map(literal, row)) + ")" for row in tables.rows_of(frame))
     query = export.to_sql(model, "t", dialect="postgres", key="id")
     lines = postgres(
         f"CREATE TEMP TABLE t (id INTEGER, {columns}); INSERT INTO t VALUES {rows};\n{query}\nORDER BY 1;\n"

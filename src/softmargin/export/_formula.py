@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 __all__ = [
     "Affine",
     "ArgMax",
+    "Cases",
     "Column",
     "Concat",
     "Constant",
     "Distances",
+    "Filled",
     "Formula",
     "Levels",
     "Matrix",
@@ -37,6 +39,8 @@ __all__ = [
     "Trees",
     "concat",
     "constant",
+    "everything",
+    "is_fixed",
     "is_truth",
     "kind_of",
     "leaves",
@@ -138,10 +142,14 @@ class Matrix(Formula):
 
 @dataclass(frozen=True, eq=False)
 class Column(Formula):
-    """One column of a table; ``kind`` is "number", "text" or "boolean"."""
+    """One column of a table; ``kind`` is "number", "text", "boolean" or "date" (days since 1970).
+
+    ``levels`` are texts that it held at fit, where the model knows them.
+    """
 
     name: str
     kind: str = "number"
+    levels: tuple[str, ...] = ()
 
     @property
     def width(self) -> int:
@@ -168,7 +176,8 @@ class Op(Formula):
 
     @property
     def width(self) -> int:
-        return max(argument.width for argument in self.arguments)
+        widths = [argument.width for argument in self.arguments]
+        return max(widths) if min(widths) else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +252,31 @@ class Distances(Formula):
 
 
 @dataclass(frozen=True, eq=False)
+class Filled(Formula):
+    """A column of texts whose gaps hold a text."""
+
+    column: Formula
+    text: str
+
+    @property
+    def width(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True, eq=False)
+class Cases(Formula):
+    """The value beside the first condition that holds, ``otherwise`` where none does."""
+
+    conditions: Formula
+    values: Formula
+    otherwise: Formula
+
+    @property
+    def width(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True, eq=False)
 class Levels(Formula):
     """Whether a text or boolean column is each of some values; missing is none of them."""
 
@@ -314,31 +348,44 @@ def constant(value: Any) -> Formula:
 
 
 def concat(blocks: Sequence[Formula]) -> Formula:
-    """Formulas side by side."""
-    return blocks[0] if len(blocks) == 1 else Concat(tuple(blocks))
+    """Formulas side by side; those of no columns leave nothing."""
+    wide = [block for block in blocks if block.width]
+    if not wide:
+        return Constant(np.zeros(0))
+    return wide[0] if len(wide) == 1 else Concat(tuple(wide))
 
 
 def kind_of(x: Formula) -> str:
-    """Whether a column is "number", "text" or "boolean"."""
-    return x.kind if isinstance(x, Column) else "number"
+    """Whether a column is "number", "text" or "boolean"; a date is a number of days."""
+    if isinstance(x, Filled):
+        return "text"
+    return x.kind if isinstance(x, Column) and x.kind != "date" else "number"
 
 
 def is_truth(x: Formula) -> bool:
     """Whether a formula is of truth values."""
     if isinstance(x, Take | Concat):
-        return is_truth(x.parts[0])
+        return all(is_truth(part) for part in x.parts)
     return isinstance(x, Rules | Levels) or (isinstance(x, Op) and x.name in TRUTHS)
 
 
-def leaves(formulas: Sequence[Formula]) -> Iterator[Any]:
-    """The matrix or the columns that formulas read, in the order met."""
+def everything(formulas: Sequence[Formula]) -> Iterator[Formula]:
+    """The formulas and all they are made of, each once, in the order met."""
     seen: set[int] = set()
     waiting = list(reversed(formulas))
     while waiting:
         one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if isinstance(one, Matrix | Column):
+        if id(one) not in seen:
+            seen.add(id(one))
             yield one
-        waiting.extend(reversed(one.parts))
+            waiting.extend(reversed(one.parts))
+
+
+def leaves(formulas: Sequence[Formula]) -> Iterator[Any]:
+    """The matrix or the columns that formulas read, in the order met."""
+    return (one for one in everything(formulas) if isinstance(one, Matrix | Column))
+
+
+def is_fixed(formula: Formula) -> bool:
+    """Whether a formula reads no column and is the same for every row."""
+    return next(leaves([formula]), None) is None

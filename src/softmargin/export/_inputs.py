@@ -1,4 +1,4 @@
-"""Which columns a fitted model reads, and whether they are numbers, texts or truth values."""
+"""Which columns a fitted model reads, and whether they are numbers, texts, truth values or dates."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ from sklearn.pipeline import Pipeline
 
 from softmargin._constraints import check_fitted
 from softmargin.expansions import RuleScore, TreeScore
+from softmargin.export._column_levels import column_levels, kind_of_levels
+from softmargin.export._formula import Column
 from softmargin.export._models import Answer, answer, is_a, translates
 from softmargin.export._rows import Rows
 from softmargin.export._tables import category_kind
-from softmargin.export._transformers import text_columns, transformed
+from softmargin.export._transformers import transformed
 
-__all__ = ["describe_inputs", "translated"]
+__all__ = ["columns_read", "describe_inputs", "translated"]
 
 
-def translated(model: Any) -> Answer:
-    """The formulas of a fitted classifier or pipeline over the columns it was fitted with."""
+def columns_read(model: Any) -> Rows:
+    """The columns that a classifier or pipeline was fitted with."""
     check_fitted("model", model)
     names = _names(model)
-    return answer(model, Rows.read(names, describe_inputs(model, names)))
+    return Rows.read(describe_inputs(model, names))
+
+
+def translated(model: Any, rows: Rows) -> Answer:
+    """The formulas of a fitted classifier or pipeline over those columns."""
+    return answer(model, rows)
 
 
 @translates(Pipeline)
@@ -41,23 +48,29 @@ def _names(model: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def describe_inputs(model: Any, names: list[str]) -> list[str]:
-    """The kind of every column: "number", "text" or "boolean"."""
+def describe_inputs(model: Any, names: list[str]) -> list[Column]:
+    """Every column: its kind, and its levels where the model knows them."""
     if isinstance(model, Pipeline):
         steps = [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
         if not steps:
             return describe_inputs(model.steps[-1][1], names)
-        texts = text_columns(steps[0], names)
-        return ["text" if j in texts else "number" for j in range(len(names))]
+        levels = column_levels(Pipeline(list(enumerate(steps))), names)
+        return [_column(name, levels.get(j, [])) for j, name in enumerate(names)]
     if is_a(model, "ScoreCalibrator"):
         return describe_inputs(model.estimator_, names)
     if is_a(model, "TunedClassifier"):
         return describe_inputs(model.best_estimator_, names)
+    kinds = ["number"] * len(names)
     if is_a(model, "AutoClassifier"):
-        return _auto_kinds(model, names)
+        kinds = _auto_kinds(model, names)
     if is_a(model, "RuleBoostClassifier"):
-        return _rule_kinds(model)
-    return ["number"] * len(names)
+        kinds = _rule_kinds(model)
+    return [Column(name, kind) for name, kind in zip(names, kinds, strict=True)]
+
+
+def _column(name: str, levels: list[Any]) -> Column:
+    kind = kind_of_levels(levels)
+    return Column(name, kind, tuple(str(level) for level in levels if isinstance(level, str)))
 
 
 def _auto_kinds(model: Any, names: list[str]) -> list[str]:
@@ -67,9 +80,11 @@ def _auto_kinds(model: Any, names: list[str]) -> list[str]:
     place = 0
     for j, decision in enumerate(encoder.decisions):
         if decision.kind == "category":
-            kinds[j], place = category_kind(encoder, place), place + 1
+            kinds[j], place = category_kind(model, j, place), place + 1
         elif model._kinds[j]:
             kinds[j] = "text"
+        elif j in encoder.dates:
+            kinds[j] = "date"
     return kinds
 
 

@@ -124,6 +124,14 @@ def _margin_classifier(model: Any, rows: Rows) -> Answer:
     return Answer.by_scores(model.classes_, scores, P)
 
 
+@translates("AdditiveKernelClassifier")
+def _additive(model: Any, rows: Rows) -> Answer:
+    fits = getattr(model, "estimators_", [model])
+    scores = concat([_fitted_scores(one, rows) for one in fits])
+    P = _from_parts(link(model.loss_, scores), scores) if _has_probability(model) else None
+    return Answer.by_scores(model.classes_, scores, P)
+
+
 @translates("RobustSVC")
 def _robust(model: Any, rows: Rows) -> Answer:
     if model.probability != "calibrated":
@@ -153,9 +161,9 @@ def _scheme(model: Any, rows: Rows, own: Formula) -> Formula:
     reach, weights = model._loss().estimable, model.weights_
     if model.scheme == 3:
         return bracket(family)
-    fallback = sigmoid(family[[family.width - 1]])
+    fallback = family[[family.width - 1]]
     if model.scheme == 1:
-        return estimable_or_fallback(own, fallback, reach)
+        return estimable_or_fallback(own, sigmoid(fallback), reach)
     return nearest_estimable(family[: family.width - 1], weights, fallback, reach)
 
 

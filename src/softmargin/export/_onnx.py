@@ -3,26 +3,28 @@
 Every node becomes a few standard operations on matrices of shape (rows, width). Kernels are matrix products and
 exponentials, rules are comparisons counted by a product with their table of literals, and trees are descended level by
 level, all of them at once; the operators that ONNX has for support vector machines and tree ensembles compute in
-float32 and are not used. Missing numbers are NaN, a missing text is the empty one.
+float32 and are not used. Missing numbers are NaN; a missing text is a text agreed on (:mod:`softmargin.export._gaps`).
+What reads no column has one row, until it stands beside others or is an output.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.expansions import ABOVE, AT_MOST, EQUAL, MISSING, UNEQUAL, Literal, TreeScore
+from softmargin.expansions import ABOVE, AT_MOST, EQUAL, MISSING, UNEQUAL, Literal
 from softmargin.export._formula import (
     Affine,
     ArgMax,
+    Cases,
     Column,
     Concat,
     Constant,
     Distances,
+    Filled,
     Formula,
     Levels,
     Matrix,
@@ -32,11 +34,14 @@ from softmargin.export._formula import (
     Rules,
     Take,
     Trees,
+    constant,
+    is_fixed,
     is_truth,
     kind_of,
 )
 from softmargin.export._functions import is_missing
 from softmargin.export._models import Answer
+from softmargin.export._node_tables import MOST_CODES, NodeTables
 
 __all__ = ["GraphWriter", "label_values", "write_answer"]
 
@@ -52,7 +57,6 @@ _OPERATORS = {
     "exp": "Exp",
     "log": "Log",
     "sqrt": "Sqrt",
-    "sigmoid": "Sigmoid",
     "max": "Max",
     "min": "Min",
     "gt": "Greater",
@@ -67,7 +71,6 @@ _OPERATORS = {
 }
 _REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin"}
 _COMPARISONS = {AT_MOST: "LessOrEqual", ABOVE: "Greater", MISSING: "IsNaN"}
-_MOST_CODES = 256  # of a category, as the masks of trees have bits
 _SMALLEST = {np.dtype(np.float32): 1e-37, np.dtype(np.float64): 0.0}
 
 
@@ -75,7 +78,8 @@ class GraphWriter:
     """Writes formulas as nodes; each formula once.
 
     ``emit(operator, inputs, attributes) -> name`` and ``keep(array) -> name`` are the target's: a graph of ours or one
-    that skl2onnx builds. ``inputs`` are the names of the tensors that columns and matrices come from.
+    that skl2onnx builds. ``inputs`` are the names of the tensors that columns and matrices come from, ``gaps`` the
+    texts that stand for missing ones.
     """
 
     def __init__(
@@ -84,8 +88,9 @@ class GraphWriter:
         keep: Callable[[Array], str],
         inputs: dict[Any, str],
         dtype: Any = np.float64,
+        gaps: Mapping[str, str] | None = None,
     ) -> None:
-        self._emit, self._keep, self._inputs = emit, keep, inputs
+        self._emit, self._keep, self._inputs, self._gaps = emit, keep, inputs, gaps or {}
         self.dtype = np.dtype(dtype)
         self._written: dict[int, str] = {}
         self._alive: list[Formula] = []
@@ -133,12 +138,17 @@ class GraphWriter:
     def _concat(self, formula: Concat) -> str:
         truths = [is_truth(block) for block in formula.blocks]
         write = self.write if all(truths) else self._numbers
-        names = [self._spread(write(block), block) for block in formula.blocks]
-        return self._emit("Concat", names, axis=1)
+        if is_fixed(formula):
+            return self._emit("Concat", [write(block) for block in formula.blocks], axis=1)
+        return self._emit("Concat", [self._spread(write(block), block) for block in formula.blocks], axis=1)
+
+    def output(self, formula: Formula) -> str:
+        """The tensor of a formula, with as many rows as were given."""
+        return self._spread(self._numbers(formula), formula)
 
     def _spread(self, name: str, block: Formula) -> str:
-        """Constants have one row until they stand beside others."""
-        if not isinstance(block, Constant):
+        """What reads no column has one row; here it gets as many as the others."""
+        if not is_fixed(block):
             return name
         anchor = next(iter(self._inputs.values()))
         rows = self._emit("Shape", [anchor], start=0, end=1)
@@ -150,9 +160,12 @@ class GraphWriter:
     def _op(self, formula: Op) -> str:
         if formula.name == "missing":
             column = formula.arguments[0]
-            if kind_of(column) == "text":
-                return self._emit("Equal", [self.write(column), self._keep(np.array([[""]], dtype=object))])
-            return self._emit("IsNaN", [self.write(column)])
+            name = self.write(column)
+            if isinstance(column, Column) and column.kind == "text":
+                return self._emit("Equal", [name, self._text(self._gaps.get(column.name, ""))])
+            if isinstance(column, Filled):
+                return self._emit("Not", [self._emit("Equal", [name, name])])
+            return self._emit("IsNaN", [name])
         scaled = _unscaled(formula)
         if scaled is not None and isinstance(scaled[0], Affine):
             return self.write(Affine(scaled[0].x, scaled[0].weights * scaled[1]))
@@ -161,6 +174,9 @@ class GraphWriter:
             self.write(part) if truths or (formula.name == "where" and place == 0) else self._numbers(part)
             for place, part in enumerate(formula.arguments)
         ]
+        if formula.name == "sigmoid":  # onnxruntime's own has no digits of small probabilities
+            below = self._emit("Add", [self._emit("Exp", [self._emit("Neg", names)]), self.number([[1.0]])])
+            return self._emit("Div", [self.number([[1.0]]), below])
         return self._emit(_OPERATORS[formula.name], names)
 
     def _affine(self, formula: Affine) -> str:
@@ -168,7 +184,15 @@ class GraphWriter:
         scaled = _unscaled(formula.x)
         if scaled is not None:
             return self.write(Affine(scaled[0], formula.weights * scaled[1]))
+        if not len(formula.weights):
+            return self.number(np.zeros((1, formula.width)))
         return self._emit("MatMul", [self._numbers(formula.x), self.number(formula.weights)])
+
+    def _cases(self, formula: Cases) -> str:
+        """The condition "otherwise" comes last and always holds; the first largest truth is the first."""
+        holds = self.output(Concat((formula.conditions, constant(1.0))))
+        values = self.output(Concat((formula.values, formula.otherwise)))
+        return self._emit("GatherElements", [values, self._emit("ArgMax", [holds], axis=1, keepdims=1)], axis=1)
 
     def _reduce(self, formula: Reduce) -> str:
         axes = self._keep(np.array([1], dtype=np.int64))
@@ -194,6 +218,13 @@ class GraphWriter:
         return self._keep(np.array([axis], dtype=np.int64))
 
     # -- tables ----------------------------------------------------------------------------------------------------
+
+    def _text(self, text: str) -> str:
+        return self._keep(np.array([[text]], dtype=object))
+
+    def _filled(self, formula: Filled) -> str:
+        gone = self.write(is_missing(formula.column))
+        return self._emit("Where", [gone, self._text(formula.text), self.write(formula.column)])
 
     def _levels(self, formula: Levels) -> str:
         if kind_of(formula.column) == "text":
@@ -264,7 +295,7 @@ class GraphWriter:
     # -- trees -----------------------------------------------------------------------------------------------------
 
     def _trees(self, formula: Trees) -> str:
-        nodes = _NodeTables.of(formula.score)
+        nodes = NodeTables.of(formula.score)
         x = self._side_by_side(formula.columns, list(range(len(formula.columns))))
         rows = self._emit("Shape", [x], start=0, end=1)
         shape = self._emit("Concat", [rows, self._keep(np.array([len(nodes.roots)], dtype=np.int64))], axis=0)
@@ -275,7 +306,7 @@ class GraphWriter:
         channel = np.eye(formula.width)[formula.score.roots[:, 1]]
         return self._emit("MatMul", [leaves, self.number(channel)])
 
-    def _descend(self, x: str, at: str, nodes: _NodeTables) -> str:
+    def _descend(self, x: str, at: str, nodes: NodeTables) -> str:
         """One level down in every tree; a leaf leads to itself."""
 
         def pick(table: Array) -> str:
@@ -287,7 +318,7 @@ class GraphWriter:
         left = self._emit("LessOrEqual", [value, pick(nodes.thresholds)])
         if nodes.members.size:
             code = self._emit("Where", [gone, self.number([[0.0]]), value])
-            code = self._emit("Min", [code, self.number([[_MOST_CODES - 1.0]])])
+            code = self._emit("Min", [code, self.number([[MOST_CODES - 1.0]])])
             place = self._emit("Add", [pick(nodes.first), self._cast(code, "integer")])
             listed = self._emit("Gather", [self._keep(nodes.members), place], axis=0)
             left = self._either(pick(nodes.categorical), listed, left)
@@ -299,46 +330,6 @@ class GraphWriter:
         return self._emit(
             "Or",
             [self._emit("And", [condition, yes]), self._emit("And", [self._emit("Not", [condition]), no])],
-        )
-
-
-@dataclass(frozen=True)
-class _NodeTables:
-    """Trees as tables over their nodes; ``members`` are the categories that go left, ``first`` where a node's begin."""
-
-    roots: Array
-    depth: int
-    features: Array
-    thresholds: Array
-    left: Array
-    right: Array
-    missing_left: Array
-    categorical: Array
-    first: Array
-    members: Array
-
-    @classmethod
-    def of(cls, trees: TreeScore) -> _NodeTables:
-        nodes = np.asarray(trees.nodes, dtype=np.int64)
-        own, inner = np.arange(len(nodes)), nodes[:, 0] >= 0
-        left, right = np.where(inner, nodes[:, 3], own), np.where(inner, nodes[:, 4], own)
-        depths = np.zeros(len(nodes), dtype=int)
-        for k in np.flatnonzero(inner):  # children follow their parents
-            depths[[left[k], right[k]]] = depths[k] + 1
-        categorical = inner & np.isnan(trees.thresholds)
-        places = np.cumsum(categorical) - 1
-        bits = np.unpackbits(trees.masks[categorical].astype("<u8").view(np.uint8), axis=1, bitorder="little")
-        return cls(
-            trees.roots[:, 0].astype(np.int64),
-            int(depths.max(initial=0)),
-            np.maximum(nodes[:, 0], 0),
-            np.where(np.isnan(trees.thresholds), 0.0, trees.thresholds),
-            left,
-            right,
-            nodes[:, 2] != 0,
-            categorical,
-            np.where(categorical, places * _MOST_CODES, 0),
-            bits.astype(bool).ravel(),
         )
 
 
@@ -360,11 +351,11 @@ def write_answer(writer: GraphWriter, emit: Any, keep: Any, answer: Answer) -> d
     from onnx import TensorProto
 
     flat = keep(np.array([-1], dtype=np.int64))
-    code = emit("Cast", [emit("Reshape", [writer.write(answer.label), flat])], to=TensorProto.INT64)
+    code = emit("Cast", [emit("Reshape", [writer.output(answer.label), flat])], to=TensorProto.INT64)
     found = {"label": emit("Gather", [keep(label_values(answer.classes)), code], axis=0)}
     if answer.probabilities is not None:
-        found["probabilities"] = writer.write(answer.probabilities)
-    scores = writer.write(answer.scores)
+        found["probabilities"] = writer.output(answer.probabilities)
+    scores = writer.output(answer.scores)
     found["scores"] = emit("Reshape", [scores, flat]) if answer.scores.width == 1 else scores
     return found
 

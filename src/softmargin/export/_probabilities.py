@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from softmargin.export._formula import Affine, ArgMax, Formula, concat, constant
+from softmargin.export._formula import Affine, ArgMax, Cases, Formula, concat, constant
 from softmargin.export._functions import exp, larger, largest, log, sigmoid, smaller, smallest, sqrt, total, where
 from softmargin.export._links import slope, step
 from softmargin.losses import Loss
@@ -75,10 +75,11 @@ def keep_decision(P: Formula, winner: Formula) -> Formula:
     """The nearest probabilities whose largest entry is the column where ``winner`` is true."""
     own = total(where(winner, P, 0.0))
     others = where(winner, -1.0, P)
-    level = own
+    levels = [own]
     for j in range(P.width):
         above = (others >= others[[j]]) & (others >= 0.0)
-        level = larger(level, (own + total(where(above, P, 0.0))) / (1.0 + total(where(above, 1.0, 0.0))))
+        levels.append((own + total(where(above, P, 0.0))) / (1.0 + total(where(above, 1.0, 0.0))))
+    level = largest(concat(levels))
     return normalised(where(winner, _raised(level), smaller(P, level)))
 
 
@@ -128,17 +129,21 @@ def estimable_or_fallback(f: Formula, fallback: Formula, reach: float) -> Formul
 
 
 def nearest_estimable(F: Formula, weights: Array, fallback: Formula, reach: float) -> Formula:
-    """The first class weight within reach on the row's own side."""
+    """The probability of the first class weight within reach on the row's own side; the fallback is log odds.
+
+    Outwards from 1/2, the first fit that does not say "further" ends the search, whether it is within reach or points
+    back. There may be hundreds of weights, so this is one choice among many and not a choice within a choice.
+    """
     middle = F[[int(np.argmin(np.abs(weights - 0.5)))]]
-    p = estimable_or_fallback(middle, fallback, reach)
+    odds = where(abs(middle) <= reach, middle, fallback)
     for side in (-1.0, 1.0):
         outward = np.flatnonzero(side * (weights - 0.5) > 1e-12)
-        searching = side * middle > reach
-        for k in outward[np.argsort(side * weights[outward])]:
-            f = F[[int(k)]]
-            p = where(searching & (abs(f) <= reach), sigmoid(f + float(logit(weights[k]))), p)
-            searching = searching & (side * f > reach)
-    return p
+        if len(outward):
+            outward = outward[np.argsort(side * weights[outward])]
+            f = F[outward]
+            told = where(abs(f) <= reach, f + constant(logit(weights[outward])), fallback)
+            odds = where(side * middle > reach, Cases(side * f <= reach, told, fallback), odds)
+    return sigmoid(odds)
 
 
 def least_squares(f: Formula, mix: float, rescale: str) -> Formula:
@@ -169,13 +174,11 @@ def margin(f: Formula, loss: Loss, mix: float) -> Formula:
 
 
 def _waterfill(A: Formula, D: Formula) -> Formula:
-    level: Formula | None = None
+    levels = []
     for j in range(A.width):
         within = A[[j]] <= A
-        here = (total(where(within, A / D, 0.0)) - 1.0) / total(where(within, 1.0 / D, 0.0))
-        level = here if level is None else larger(level, here)
-    assert level is not None
-    return normalised(larger((A - level) / D, 0.0))
+        levels.append((total(where(within, A / D, 0.0)) - 1.0) / total(where(within, 1.0 / D, 0.0)))
+    return normalised(larger((A - largest(concat(levels))) / D, 0.0))
 
 
 def sharpened(P: Formula, power: float) -> Formula:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.export._formula import Affine, Column, Concat, Formula, Levels, Matrix, NotExportable, is_truth, kind_of
+from softmargin.export._formula import Affine, Column, Formula, Levels, Matrix, NotExportable, concat, is_truth, kind_of
 from softmargin.export._functions import is_missing, where
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "as_number", "check_distinct"]
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,13 @@ class Rows:
     whole: Formula | None = None
 
     @classmethod
-    def read(cls, names: Sequence[str], kinds: Sequence[str]) -> Rows:
-        """The columns of a table as it is given; kinds are "number", "text" or "boolean"."""
-        names = tuple(names)
-        if all(kind == "number" for kind in kinds):
+    def read(cls, columns: Sequence[Column]) -> Rows:
+        """The columns of a table as it is given; numbers come as one matrix."""
+        names = tuple(column.name for column in columns)
+        if all(column.kind == "number" for column in columns):
             return cls.of(Matrix(names), names)
-        return cls(tuple(Column(name, kind) for name, kind in zip(names, kinds, strict=True)), names)
+        check_distinct(names)
+        return cls(tuple(columns), names)
 
     @classmethod
     def of(cls, matrix: Formula, names: Sequence[str] | None = None) -> Rows:
@@ -44,7 +45,7 @@ class Rows:
         for column, name in zip(self.columns, self.names, strict=True):
             if kind_of(column) == "text":
                 raise NotExportable(f"Column {name!r} is text where numbers are needed; encode it in the pipeline.")
-        return Concat(tuple(as_number(column) for column in self.columns))
+        return concat([as_number(column) for column in self.columns])
 
     def take(self, places: Sequence[int]) -> Rows:
         """Some of the columns."""
@@ -60,6 +61,13 @@ class Rows:
         levels = Levels(column, tuple(listed))
         place = Affine(levels, np.arange(1.0, len(listed) + 1)[:, None])
         return where(is_missing(column), np.nan, where(place > 0.0, place - 1.0, unseen))
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Refuse columns of one name, which only their place would tell apart."""
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise NotExportable(f"Two columns are called {twice!r}; give each a name of its own and fit again.")
 
 
 def as_number(x: Formula) -> Formula:

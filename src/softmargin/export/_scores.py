@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softmargin.expansions import ColumnScore, Kernel, KernelScore, LinearScore, RuleScore, TreeScore
+from softmargin.expansions import AdditiveSplines, ColumnScore, Kernel, KernelScore, LinearScore, RuleScore, TreeScore
+from softmargin.export._additive import additive_score
 from softmargin.export._formula import Affine, Distances, Formula, NotExportable, Rules, Trees, constant
 from softmargin.export._functions import exp, sqrt
 from softmargin.export._rows import Rows
@@ -28,6 +29,8 @@ def score(found: LinearScore | KernelScore, x: Formula) -> Formula:
         return constant(np.zeros(coef.shape[1]))
     if found.kernel.precomputed:
         return Affine(x[np.asarray(found.rows)], coef)
+    if isinstance(found.kernel.name, AdditiveSplines):
+        return additive_score(found.kernel.name, x, _dense(found.rows), coef)
     if found.kernel.name == "linear":
         origin = np.array(found.kernel.origin or np.zeros(found.rows.shape[1]))
         weights = (_dense(found.rows) - origin).T @ coef

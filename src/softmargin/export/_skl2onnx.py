@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from softmargin.export._formula import NotExportable
+from softmargin.export._column_levels import column_levels, kind_of_levels
+from softmargin.export._formula import Column, NotExportable
 from softmargin.export._models import answer
 from softmargin.export._onnx import GraphWriter, label_values, write_answer
 from softmargin.export._rows import Rows
-from softmargin.export._transformers import knows, text_columns
+from softmargin.export._transformers import knows
 
 __all__ = ["by_skl2onnx", "needs_skl2onnx", "register"]
 
 _OPSET = 19
 _CLASSIFIERS = (
+    "AdditiveKernelClassifier",
     "BalancingSVC",
     "CoherenceClassifier",
     "CompositeLeastSquaresClassifier",
@@ -79,7 +81,7 @@ def _initial_types(model: Pipeline, dtype: np.dtype[Any]) -> list[tuple[str, Any
     if hasattr(first, "vocabulary_"):  # words of one column
         return [("X", StringTensorType([None, 1]))]
     names = [str(name) for name in getattr(first, "feature_names_in_", range(first.n_features_in_))]
-    texts = text_columns(first, names)
+    texts = {j for j, levels in column_levels(first, names).items() if kind_of_levels(levels) == "text"}
     if not texts:
         return [("X", number([None, len(names)]))]
     return [(name, (StringTensorType if j in texts else number)([None, 1])) for j, name in enumerate(names)]
@@ -130,7 +132,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
     dtype = np.float64 if isinstance(operator.outputs[1].type, DoubleTensorType) else np.float32
     model = operator.raw_operator
-    made = answer(model, Rows.read([f"x{j}" for j in range(model.n_features_in_)], ["number"] * model.n_features_in_))
+    made = answer(model, Rows.read([Column(f"x{j}") for j in range(model.n_features_in_)]))
     number = TensorProto.DOUBLE if dtype == np.float64 else TensorProto.FLOAT
     x = emit("Cast", [operator.inputs[0].full_name], to=number)
     found = write_answer(GraphWriter(emit, keep, {"matrix": x}, dtype), emit, keep, made)

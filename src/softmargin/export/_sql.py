@@ -11,19 +11,21 @@ Numbers are written with an exponent, which makes them binary floating numbers i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from softmargin.expansions import ABOVE, AT_MOST, EQUAL, MISSING, UNEQUAL, TreeScore, dialect_of
+from softmargin.expansions import ABOVE, AT_MOST, EQUAL, MISSING, UNEQUAL, TreeScore
 from softmargin.export._formula import (
     Affine,
     ArgMax,
+    Cases,
     Column,
     Concat,
     Constant,
     Distances,
+    Filled,
     Formula,
     Levels,
     Matrix,
@@ -37,6 +39,8 @@ from softmargin.export._formula import (
     kind_of,
     leaves,
 )
+from softmargin.export._reading import Reading
+from softmargin.export._rows import check_distinct
 
 __all__ = ["QueryWriter"]
 
@@ -52,7 +56,8 @@ class QueryWriter:
     """Writes formulas as expressions and remembers the stages they need."""
 
     def __init__(self, dialect: str, formulas: Sequence[Formula]) -> None:
-        self.dialect = dialect_of(dialect)
+        self.reading = Reading.of(dialect)
+        self.dialect = self.reading.words
         self._written: dict[int, list[str]] = {}
         self._level: dict[str, int] = {}
         self._alive: list[Formula] = []
@@ -61,7 +66,10 @@ class QueryWriter:
         self._uses: dict[int, int] = {}
         for formula in formulas:
             self._count(formula)
-        named = [name for leaf in leaves(formulas) for name in getattr(leaf, "names", None) or (leaf.name,)]
+        named: list[str] = []
+        for leaf in leaves(formulas):
+            named += leaf.names if isinstance(leaf, Matrix) else [leaf.name]
+            check_distinct(leaf.names if isinstance(leaf, Matrix) else ())
         self._alias = {name: f"x{place}" for place, name in enumerate(dict.fromkeys(named))}
 
     def _count(self, formula: Formula) -> None:
@@ -93,17 +101,38 @@ class QueryWriter:
             self._written[id(formula)] = found
         return found
 
+    def known(self, names: list[str]) -> str:
+        """The condition that none of some columns is NULL."""
+        if len(names) > 1:
+            names = [self._column_of(f"CASE WHEN {' AND '.join(f'{one} IS NOT NULL' for one in names)} THEN 1e0 END")]
+        return f"{names[0]} IS NOT NULL"
+
     def _named(self, expressions: list[str]) -> list[str]:
         return [one if len(one) <= _SHORT or _is_number(one) else self._column_of(one) for one in expressions]
 
     def _column_of(self, expression: str) -> str:
-        level = max((self._level[name] for name in _names_in(expression, self._level)), default=0)
+        level = max((self._level[name] for name in self.names_in(expression)), default=0)
         while len(self.stages) <= level:
             self.stages.append([])
         name = f"s{level + 1}_{len(self.stages[level])}"
         self.stages[level].append((name, expression))
         self._level[name] = level + 1
         return name
+
+    def names_in(self, expression: str) -> list[str]:
+        """The columns of earlier stages that an expression reads; quoted strings hold none of ours."""
+        quoted = r"'(?:[^'\\]|''|\\.)*'" if self.dialect.backslash_escapes else r"'(?:[^']|'')*'"
+        bare = re.sub(quoted, "", expression, flags=re.DOTALL)
+        return [name for name in re.findall(r"\b[sx]\d+(?:_\d+)?\b", bare) if name in self._level]
+
+    def carried(self, answers: Sequence[str]) -> list[list[str]]:
+        """For each stage, the columns of earlier ones that later ones or the answers read: databases limit columns."""
+        needed = {name for one in answers for name in self.names_in(one)}
+        found: list[list[str]] = []
+        for level in reversed(range(len(self.stages))):
+            found.append(sorted(name for name in needed if self._level[name] <= level))
+            needed.update(name for _, expression in self.stages[level] for name in self.names_in(expression))
+        return found[::-1]
 
     def _numbers(self, formula: Formula) -> list[str]:
         found = self.write(formula)
@@ -164,7 +193,7 @@ class QueryWriter:
         if name in _COMPARED:
             return f"{first} {_COMPARED[name]} {parts[1]}"
         if name in ("max", "min"):
-            return f"CASE WHEN {first} {'>' if name == 'max' else '<'} {parts[1]} THEN {first} ELSE {parts[1]} END"
+            return _extreme(name, first, parts[1])
         if name == "where":
             return f"CASE WHEN {first} THEN {parts[1]} ELSE {parts[2]} END"
         if name == "exp":
@@ -175,7 +204,7 @@ class QueryWriter:
         words = {
             "neg": "(0e0 - {0})",
             "abs": "ABS({0})",
-            "log": "LN({0})",
+            "log": f"{self.reading.log}({{0}})",
             "sqrt": "SQRT({0})",
             "not": "NOT ({0})",
             "and": "({0}) AND ({1})",
@@ -197,14 +226,20 @@ class QueryWriter:
             sums.append(_sum(terms))
         return sums
 
+    def _cases(self, formula: Cases) -> list[str]:
+        conditions, values = self.write(formula.conditions), self._numbers(formula.values)
+        (otherwise,) = self._numbers(formula.otherwise)
+        cases = " ".join(f"WHEN {one} THEN {value}" for one, value in zip(conditions, values, strict=True))
+        return [f"CASE {cases} ELSE {otherwise} END"]
+
     def _reduce(self, formula: Reduce) -> list[str]:
         if formula.name == "sum":
             return [_sum(self._numbers(formula.x))]
-        best, *others = self.names(formula.x)
-        sign = ">" if formula.name == "max" else "<"
-        for one in others:
-            best = self._named([f"CASE WHEN {one} {sign} {best} THEN {one} ELSE {best} END"])[0]
-        return [best]
+        left = self.names(formula.x)
+        while len(left) > 1:  # in pairs, so that there are few stages
+            pairs = [_extreme(formula.name, *left[first : first + 2]) for first in range(0, len(left) - 1, 2)]
+            left = self._named(pairs) + left[len(left) - len(left) % 2 :]
+        return left
 
     def _argmax(self, formula: ArgMax) -> list[str]:
         found = self.names(formula.x)
@@ -225,6 +260,10 @@ class QueryWriter:
 
     # -- tables ----------------------------------------------------------------------------------------------------
 
+    def _filled(self, formula: Filled) -> list[str]:
+        (column,) = self.write(formula.column)
+        return [f"COALESCE({column}, {self.reading.text(formula.text)})"]
+
     def _levels(self, formula: Levels) -> list[str]:
         (column,) = self.write(formula.column)
         return [f"{column} = {self._value(value, kind_of(formula.column))}" for value in formula.values]
@@ -232,7 +271,7 @@ class QueryWriter:
     def _value(self, value: Any, kind: str) -> str:
         value = value.item() if isinstance(value, np.generic) else value
         if kind == "text":
-            return self.dialect.string(str(value))
+            return self.reading.text(str(value))
         return self.dialect.value(bool(value) if kind == "boolean" else float(value))
 
     def _piecewise(self, formula: Piecewise) -> list[str]:
@@ -295,6 +334,14 @@ class QueryWriter:
         return f"CASE WHEN {condition} THEN {self._tree(trees, left, names)} ELSE {self._tree(trees, right, names)} END"
 
 
+def _extreme(name: str, first: str, second: str) -> str:
+    """The larger or smaller of two; a NULL among them stays one."""
+    above, below = (">", "<=") if name == "max" else ("<", ">=")
+    if _is_number(second):
+        return f"CASE WHEN {first} {below} {second} THEN {second} ELSE {first} END"
+    return f"CASE WHEN {first} {above} {second} THEN {first} WHEN {first} {below} {second} THEN {second} END"
+
+
 def _sum(terms: Sequence[str]) -> str:
     if not terms:
         return "0e0"
@@ -309,9 +356,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return text == "NULL"
     return True
-
-
-def _names_in(expression: str, known: dict[str, int]) -> Iterator[str]:
-    """The columns of earlier stages that an expression reads; quoted strings hold none of ours."""
-    bare = re.sub(r"'(?:[^'\\\\]|''|\\\\.)*'", "", expression)
-    return (name for name in re.findall(r"\b[sx]\d+(?:_\d+)?\b", bare) if name in known)

@@ -7,13 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.export._formula import Affine, ArgMax, Formula, NotExportable, Piecewise, concat, constant
+from softmargin.export._encoders import one_hot
+from softmargin.export._formula import (
+    Affine,
+    ArgMax,
+    Filled,
+    Formula,
+    NotExportable,
+    Piecewise,
+    concat,
+    constant,
+    kind_of,
+)
 from softmargin.export._functions import is_missing, larger, sigmoid, smaller, where
 from softmargin.export._models import Answer, answer, translates
 from softmargin.export._probabilities import couple, log_odds_of, sharpened, two_columns
 from softmargin.export._rows import Rows, as_number
 from softmargin.export._scores import score, table_score
-from softmargin.export._transformers import one_hot, splines
+from softmargin.export._transformers import splines
 from softmargin.probability import cost_matrix
 
 __all__ = ["category_kind", "encoded"]
@@ -71,9 +82,13 @@ def encoded(encoder: Any, rows: Rows, form: str) -> Formula:
         if len(encoder.gappy):
             blocks.append(as_number(is_missing(given[encoder.gappy])))
     if encoder.onehot is not None:
-        columns = [rows.columns[j] for j in encoder._of("category")]
-        blocks.append(as_number(one_hot(encoder.onehot, columns)))
+        blocks.append(as_number(one_hot(encoder.onehot, [_read(rows.columns[j]) for j in encoder._of("category")])))
     return concat(blocks)
+
+
+def _read(column: Formula) -> Formula:
+    """A category as the encoder reads it: a missing one is the empty text."""
+    return Filled(column, "") if kind_of(column) == "text" else column
 
 
 def _refuse_texts(encoder: Any) -> None:
@@ -114,7 +129,16 @@ def _sparse(encoder: Any, rows: Rows, form: str) -> Formula:
     return Affine(scaled, encoder.svd.components_.T)
 
 
-def category_kind(encoder: Any, place: int) -> str:
-    """Whether the categories of a column are texts or truth values."""
+def category_kind(model: Any, j: int, place: int) -> str:
+    """Whether the categories of column ``j`` are texts or truth values: trees know, the encoder has all as texts."""
+    encoder = model.encoder_
     levels = {str(level) for level in encoder.onehot.categories_[place]}
-    return "boolean" if levels <= {"True", "False", ""} and len(levels - {""}) > 0 else "text"
+    if not levels <= {"True", "False", ""} or not levels - {""}:
+        return "text"
+    own = sorted(encoder._of("number") + encoder._of("category")).index(j)
+    listed = [
+        value
+        for member in model._members
+        for value in getattr(getattr(member.predict, "score", None), "categories", {}).get(own, ((), False))[0]
+    ]
+    return "text" if any(isinstance(value, str) for value in listed) else "boolean"

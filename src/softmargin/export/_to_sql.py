@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from softmargin._constraints import NONE, TEXT, check_each, several
-from softmargin.expansions import Dialect, dialect_of
+from softmargin.expansions import dialect_of
 from softmargin.export._formula import NotExportable
-from softmargin.export._inputs import translated
+from softmargin.export._inputs import columns_read, translated
 from softmargin.export._models import Answer
 from softmargin.export._sql import QueryWriter
 
 __all__ = ["to_sql"]
 
+_NEXT = ",\n  "
 _ARGUMENTS = {
     "table": TEXT,
     "key": NONE | TEXT | several("a list of column names", TEXT.allows, least=0),
@@ -55,19 +56,18 @@ def to_sql(model: Any, table: str, *, dialect: str = "ansi", key: str | Sequence
     ...
     """
     check_each(_ARGUMENTS, table=table, key=key)
-    words = dialect_of(dialect)
-    answer = translated(model)
+    dialect_of(dialect)
+    answer = translated(model, columns_read(model))
     outputs = [one for one in (answer.label, answer.probabilities, answer.scores) if one is not None]
-    writer = QueryWriter(dialect, outputs)
     keys = [key] if isinstance(key, str) else list(key or ())
-    return _Query(writer, words).text(answer, table, keys)
+    return _Query(QueryWriter(dialect, outputs)).text(answer, table, keys)
 
 
 class _Query:
     """Puts the stages of a writer together."""
 
-    def __init__(self, writer: QueryWriter, dialect: Dialect) -> None:
-        self.writer, self.dialect = writer, dialect
+    def __init__(self, writer: QueryWriter) -> None:
+        self.writer, self.dialect = writer, writer.dialect
 
     def text(self, answer: Answer, table: str, keys: list[str]) -> str:
         scores = self.writer.names(answer.scores)
@@ -81,7 +81,7 @@ class _Query:
         clash = [name for name in keys if name in (*names, "label")]
         if clash:
             raise ValueError(f"key={clash[0]!r} is also a column of the answer; rename it in a view of the table.")
-        known = f"{scores[0]} IS NOT NULL"
+        known = self.writer.known(scores)
         guarded = [f"CASE WHEN {known} THEN {one} END" for one in P]
         cases = [
             f"WHEN {code} = {self.dialect.value(float(place))} THEN {self.dialect.value(label)}"
@@ -91,26 +91,25 @@ class _Query:
         columns = [f"k{place} AS {self.dialect.name(name)}" for place, name in enumerate(keys)]
         columns += [f"{one} AS {self.dialect.name(name)}" for one, name in zip([*scores, *guarded], names, strict=True)]
         columns.append(f"{label} AS {self.dialect.name('label')}")
-        stages = self._stages(table, keys)
+        stages = self._stages(table, keys, [*scores, *guarded, label])
         last = f"t{len(stages) - 1}"
         return "WITH\n" + ",\n".join(stages) + "\nSELECT\n  " + ",\n  ".join(columns) + f"\nFROM {last}"
 
-    def _stages(self, table: str, keys: list[str]) -> list[str]:
+    def _stages(self, table: str, keys: list[str], answers: list[str]) -> list[str]:
         try:
             self.dialect.check_distinct(self.writer.inputs)
         except ValueError as error:
             raise NotExportable(str(error)) from None
-        first = [f"{self.dialect.name(name)} AS k{place}" for place, name in enumerate(keys)]
-        first += [f"{self._read(name, kind)} AS {alias}" for name, (alias, kind) in self.writer.inputs.items()]
+        reading, copied = self.writer.reading, [f"k{place}" for place in range(len(keys))]
+        first = [f"{reading.name_in(table, name)} AS {alias}" for name, alias in zip(keys, copied, strict=True)]
+        first += [
+            f"{reading.column(table, name, kind)} AS {alias}" for name, (alias, kind) in self.writer.inputs.items()
+        ]
+        first = first or ["1 AS one"]  # a model that reads no column answers every row all the same
         begin = self.dialect.stage
         stages = [f"t0 {begin} (SELECT {', '.join(first)} FROM {self.dialect.name(table)})"]
-        for number, columns in enumerate(self.writer.stages):
-            made = ",\n  ".join(f"{expression} AS {name}" for name, expression in columns)
-            stages.append(f"t{number + 1} {begin} (SELECT t{number}.*,\n  {made}\n  FROM t{number})")
+        for number, (columns, kept) in enumerate(zip(self.writer.stages, self.writer.carried(answers), strict=True)):
+            made = [", ".join([*copied, *kept])] if copied or kept else []
+            made += [f"{expression} AS {name}" for name, expression in columns]
+            stages.append(f"t{number + 1} {begin} (SELECT {_NEXT.join(made)}\n  FROM t{number})")
         return stages
-
-    def _read(self, name: str, kind: str) -> str:
-        quoted = self.dialect.name(name)
-        if kind == "boolean":
-            return quoted
-        return f"CAST({quoted} AS {self.dialect.double if kind == 'number' else self.dialect.text})"

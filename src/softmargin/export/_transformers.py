@@ -1,7 +1,7 @@
-"""scikit-learn's usual transformers as formulas, in float64: scalers, imputers, encoders, projections, columns.
+"""scikit-learn's usual transformers as formulas, in float64: scalers, projections, splines, and several together.
 
-Each function says in formulas what ``transform`` computes. What is not here goes through skl2onnx when the target is
-ONNX, and has no SQL.
+Each function says in formulas what ``transform`` computes; imputers and encoders have a file of their own. What is
+not here goes through skl2onnx when the target is ONNX, and has no SQL.
 """
 
 from __future__ import annotations
@@ -30,14 +30,19 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from softmargin.export._formula import Affine, Formula, Levels, NotExportable, Op, Piecewise, concat, constant, kind_of
+from softmargin.export._encoders import imputed, one_hot_columns, ordinal_codes
+from softmargin.export._formula import Affine, Formula, NotExportable, Piecewise, concat, constant
 from softmargin.export._functions import is_missing, larger, smaller, sqrt, total, where
 from softmargin.export._rows import Rows, as_number
 
-__all__ = ["column_places", "knows", "one_hot", "splines", "transformed"]
+__all__ = ["column_places", "knows", "splines", "transformed"]
 
 Array = Any
-_TRANSFORMERS: dict[type, Callable[[Any, Rows], Rows]] = {}
+_TRANSFORMERS: dict[type, Callable[[Any, Rows], Rows]] = {
+    SimpleImputer: imputed,
+    OneHotEncoder: one_hot_columns,
+    OrdinalEncoder: ordinal_codes,
+}
 
 
 def _of(*kinds: type) -> Callable[[Any], Any]:
@@ -126,7 +131,8 @@ def _normalizer(step: Any, rows: Rows) -> Rows:
 
 @_of(Binarizer)
 def _binarizer(step: Any, rows: Rows) -> Rows:
-    return Rows.of(as_number(rows.matrix > float(step.threshold)))
+    x = rows.matrix
+    return Rows.of(where(is_missing(x), np.nan, as_number(x > float(step.threshold))))
 
 
 @_of(FunctionTransformer)
@@ -200,89 +206,6 @@ def _spline(step: SplineTransformer, j: int, x: Formula, width: int) -> Formula:
     return Piecewise(x, inner, np.array(centres), np.array(radii), np.array(pieces))
 
 
-# -- gaps and categories -------------------------------------------------------------------------------------------
-
-
-@_of(SimpleImputer)
-def _imputed(step: Any, rows: Rows) -> Rows:
-    if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
-        raise NotExportable(f"SimpleImputer(missing_values={step.missing_values!r}) has no formula; use NaN.")
-    kept = [j for j, value in enumerate(step.statistics_) if not (isinstance(value, float) and np.isnan(value))]
-    x = rows.take(kept).matrix
-    filled = where(is_missing(x), constant(np.array(step.statistics_[kept], dtype=np.float64)), x)
-    if not step.add_indicator or not len(step.indicator_.features_):
-        return Rows.of(filled)
-    gaps = rows.matrix[np.asarray(step.indicator_.features_)]
-    return Rows.of(concat([filled, as_number(is_missing(gaps))]))
-
-
-@_of(OneHotEncoder)
-def _one_hot(step: Any, rows: Rows) -> Rows:
-    return Rows.of(as_number(one_hot(step, rows.columns)))
-
-
-def one_hot(step: OneHotEncoder, columns: Sequence[Formula]) -> Formula:
-    """Truth values of the levels of every column, rare ones together."""
-    return concat([block for j, column in enumerate(columns) for block in _hot(step, j, column)])
-
-
-def _hot(step: OneHotEncoder, j: int, column: Formula) -> list[Formula]:
-    levels = list(step.categories_[j])
-    rare = (step.infrequent_categories_ or [None] * (j + 1))[j] if hasattr(step, "_infrequent_indices") else None
-    rare = [] if rare is None else list(rare)
-    common = [level for level in levels if level not in set(rare)]
-    blocks = [level_of(column, level) for level in common]
-    if rare:
-        unseen = step.handle_unknown in ("infrequent_if_exist", "warn")
-        blocks.append(_none_of(blocks) if unseen else _any_of([level_of(column, level) for level in rare]))
-    dropped = None if step.drop_idx_ is None else step._drop_idx_after_grouping[j]
-    return [block for place, block in enumerate(blocks) if place != dropped]
-
-
-def level_of(column: Formula, level: Any) -> Formula:
-    """Whether a column is one value, where missing may be a value."""
-    if level is None or (isinstance(level, float) and np.isnan(level)):
-        return is_missing(column)
-    if isinstance(level, str) and level == "":
-        return _any_of(
-            [is_missing(column), Levels(column, ("",))] if kind_of(column) == "text" else [is_missing(column)]
-        )
-    if kind_of(column) == "boolean":
-        return Levels(column, (str(level) == "True",))
-    return Levels(column, (level.item() if isinstance(level, np.generic) else level,))
-
-
-def _any_of(truths: Sequence[Formula]) -> Formula:
-    found = truths[0]
-    for truth in truths[1:]:
-        found = Op("or", (found, truth))
-    return found
-
-
-def _none_of(truths: Sequence[Formula]) -> Formula:
-    """Whether no other level holds: rare levels, and levels never seen."""
-    if not truths:
-        return constant(1.0) > 0.0
-    return ~(as_number(_any_of(truths)) > 0.5)
-
-
-@_of(OrdinalEncoder)
-def _ordinal(step: Any, rows: Rows) -> Rows:
-    if getattr(step, "_infrequent_enabled", False):
-        raise NotExportable("OrdinalEncoder with rare levels has no formula here; use OneHotEncoder.")
-    blocks = []
-    for j, column in enumerate(rows.columns):
-        levels = list(step.categories_[j])
-        code = constant(0.0)
-        for place, level in enumerate(levels):
-            missing = isinstance(level, float) and np.isnan(level)
-            value = step.encoded_missing_value if missing else float(place)
-            code = code + where(level_of(column, level), value + 1.0, 0.0)
-        unknown = step.unknown_value if step.handle_unknown == "use_encoded_value" else np.nan
-        blocks.append(where(code > 0.0, code - 1.0, float(unknown)))
-    return Rows.of(concat(blocks))
-
-
 # -- several together ----------------------------------------------------------------------------------------------
 
 
@@ -328,18 +251,3 @@ def column_places(columns: Any, names: Sequence[str]) -> list[int]:
     if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
         return [int(j) for j in np.flatnonzero(chosen)]
     return [list(names).index(one) if isinstance(one, str) else int(one) % len(names) for one in chosen]
-
-
-def text_columns(transformer: Any, names: Sequence[str]) -> set[int]:
-    """The columns that the encoders of a transformer compare with texts."""
-    if isinstance(transformer, Pipeline):
-        return text_columns(transformer.steps[0][1], names) if transformer.steps else set()
-    if isinstance(transformer, ColumnTransformer):
-        found: set[int] = set()
-        for _, one, columns in transformer.transformers_:
-            places = column_places(columns, names)
-            found |= {places[j] for j in text_columns(one, [names[place] for place in places])}
-        return found
-    if isinstance(transformer, OneHotEncoder | OrdinalEncoder):
-        return {j for j, levels in enumerate(transformer.categories_) if any(isinstance(v, str) for v in levels)}
-    return set()
