@@ -6,7 +6,7 @@ never seen. The empty text is a level like any other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,18 +62,20 @@ def one_hot_columns(step: OneHotEncoder, rows: Rows) -> Rows:
         return Rows.of(as_number(one_hot(step, rows.columns)))
     blocks = []
     for j, column in enumerate(rows.columns):
-        seen = _any_of([level_of(column, level) for level in _levels(step, j)])
+        seen = _any_of([level_of(column, level) for level in _levels(step, j, column)])
         blocks += [where(seen, as_number(block), np.nan) for block in _hot(step, j, column)]
     return Rows.of(concat(blocks))
 
 
-def one_hot(step: OneHotEncoder, columns: Sequence[Formula]) -> Formula:
-    """Truth values of the levels of every column, rare ones together."""
-    return concat([block for j, column in enumerate(columns) for block in _hot(step, j, column)])
+def one_hot(step: OneHotEncoder, columns: Sequence[Formula], read: Callable[[str, Any], Any] | None = None) -> Formula:
+    """Truth values of the levels of every column, rare ones together; ``read`` says what a level is, of a kind."""
+    return concat([block for j, column in enumerate(columns) for block in _hot(step, j, column, read)])
 
 
-def _hot(step: OneHotEncoder, j: int, column: Formula) -> list[Formula]:
-    levels = _levels(step, j)
+def _hot(step: OneHotEncoder, j: int, column: Formula, read: Callable[[str, Any], Any] | None = None) -> list[Formula]:
+    levels = _levels(step, j, column)
+    if read is not None:
+        levels = [read(kind_of(column), level) for level in levels]
     rare = (getattr(step, "_infrequent_indices", None) or [None] * (j + 1))[j]
     few = [] if rare is None else [int(place) for place in rare]
     blocks = [level_of(column, level) for place, level in enumerate(levels) if place not in few]
@@ -91,26 +93,28 @@ def ordinal_codes(step: Any, rows: Rows) -> Rows:
     unknown = float(step.unknown_value) if step.handle_unknown == "use_encoded_value" else np.nan
     blocks = []
     for j, column in enumerate(rows.columns):
-        levels = _levels(step, j)
+        levels = _levels(step, j, column)
         present = [place for place, level in enumerate(levels) if not is_gap(level)]
         truths = concat([level_of(column, levels[place]) for place in present])
         code = Affine(truths, np.array(present, dtype=np.float64)[:, None] + 1.0) if present else constant(0.0)
         found = where(code > 0.0, code - 1.0, unknown)
         for place, level in enumerate(levels):
             if is_gap(level):
-                level_of(column, level)  # refuses a gap that an imputer filled
                 code_of_gap = float(place if level is None else step.encoded_missing_value)
-                found = where(is_missing(column), code_of_gap, found)
+                found = where(level_of(column, level), code_of_gap, found)
         blocks.append(found)
     return Rows.of(concat(blocks))
 
 
-def _levels(step: Any, j: int) -> list[Any]:
+def _levels(step: Any, j: int, column: Formula) -> list[Any]:
     levels = list(step.categories_[j])
-    if sum(map(is_gap, levels)) > 1:
+    gaps = [level for level in levels if is_gap(level)]
+    if isinstance(column, Filled) and column.text in levels:  # an imputer for NaN leaves None as it is
+        gaps = [column.text, *gaps]
+    if len(gaps) > 1:
         raise NotExportable(
-            f"{type(step).__name__} learnt {[level for level in levels if is_gap(level)]} as levels of column number "
-            f"{j}; other systems know one missing value only. Fit with None or with NaN alone."
+            f"{type(step).__name__} tells {' from '.join(map(repr, gaps))} where column number {j} is missing; other "
+            "systems know one missing value only. Fit with None or with NaN alone."
         )
     return levels
 
@@ -119,15 +123,8 @@ def level_of(column: Formula, level: Any) -> Formula:
     """Whether a column is one value, where missing may be a value."""
     level = level.item() if isinstance(level, np.generic) else level
     if is_gap(level):
-        if isinstance(column, Filled):
-            raise NotExportable(
-                f"{level!r} is a level beside the gaps that an imputer filled with {column.text!r}; other systems know "
-                "one missing value only. Fit with NaN alone."
-            )
-        return is_missing(column)
+        return is_missing(column.column if isinstance(column, Filled) else column)
     kind = kind_of(column)
-    if kind == "boolean":  # as texts where AutoClassifier read them: True, False and nothing
-        return is_missing(column) if level == "" else Levels(column, (str(level) == "True",))
     if not isinstance(level, str if kind == "text" else bool | int | float):
         raise NotExportable(
             f"The level {level!r} of type {type(level).__name__} has no formula beside others of its column; give all "

@@ -240,7 +240,7 @@ class ArgMax(Formula):
 
 @dataclass(frozen=True, eq=False)
 class Distances(Formula):
-    """Distances to reference rows: "squared" Euclidean or "manhattan"."""
+    """Distances to reference rows: "squared" Euclidean, the same from "differences" of columns, or "manhattan"."""
 
     x: Formula
     rows: Array

@@ -71,6 +71,7 @@ _OPERATORS = {
 }
 _REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin"}
 _COMPARISONS = {AT_MOST: "LessOrEqual", ABOVE: "Greater", MISSING: "IsNaN"}
+_LARGEST_SQUARED = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e150}
 _SMALLEST = {np.dtype(np.float32): 1e-37, np.dtype(np.float64): 0.0}
 
 
@@ -203,12 +204,15 @@ class GraphWriter:
 
     def _distances(self, formula: Distances) -> str:
         x = self._numbers(formula.x)
-        if formula.kind == "manhattan":
+        if formula.kind != "squared":
             apart = self._emit("Sub", [self._emit("Unsqueeze", [x, self._axis(1)]), self.number(formula.rows[None])])
-            return self._emit("ReduceSum", [self._emit("Abs", [apart]), self._axis(2)], keepdims=0)
+            sizes = self._emit("Abs", [apart]) if formula.kind == "manhattan" else self._emit("Mul", [apart, apart])
+            return self._emit("ReduceSum", [sizes, self._axis(2)], keepdims=0)
         centre = formula.rows.mean(axis=0)  # far from the origin squares lose digits
         rows = formula.rows - centre
+        end = _LARGEST_SQUARED[self.dtype]  # beyond, squares overflow, and the rows are as far away as can be
         shifted = self._emit("Sub", [x, self.number(centre[None])])
+        shifted = self._emit("Max", [self._emit("Min", [shifted, self.number([[end]])]), self.number([[-end]])])
         squares = self._emit("ReduceSum", [self._emit("Mul", [shifted, shifted]), self._axis(1)], keepdims=1)
         cross = self._emit("MatMul", [shifted, self.number(-2.0 * rows.T)])
         both = self._emit("Add", [self._emit("Add", [cross, squares]), self.number(np.square(rows).sum(axis=1)[None])])

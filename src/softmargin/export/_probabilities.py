@@ -42,6 +42,7 @@ _TINY = float(np.finfo(float).tiny)
 _MORE = 1e-12
 _ZERO = 1e-9  # the slack of softmargin.probability.bracket
 _SMALLEST_DENOMINATOR = 1e-8
+_STEEPEST = 700.0  # a score whose exponential is a number
 
 
 def two_columns(p: Formula, score: Formula) -> Formula:
@@ -102,8 +103,12 @@ def score_map(link: ScoreMap, scores: Formula) -> Formula:
 
 
 def _levelled(G: Formula) -> Formula:
+    """``arcsinh(10 G)`` over that of 10; large numbers are not squared but their inverses."""
     size = abs(10.0 * G)
-    return step(G) * log(size + sqrt(1.0 + size * size)) / float(np.arcsinh(10.0))
+    small, inverse = smaller(size, 1.0), 1.0 / larger(size, 1.0)
+    near = log(small + sqrt(1.0 + small * small))
+    far = log(1.0 + sqrt(1.0 + inverse * inverse)) - log(inverse)
+    return step(G) * where(size > 1.0, far, near) / float(np.arcsinh(10.0))
 
 
 def unweighted(P: Formula, weights: Array) -> Formula:
@@ -167,6 +172,11 @@ def least_squares(f: Formula, mix: float, rescale: str) -> Formula:
 
 def margin(f: Formula, loss: Loss, mix: float) -> Formula:
     """Probabilities of a composite margin loss."""
+    size = largest(abs(f))
+    with np.errstate(over="ignore"):
+        overflows = not np.isfinite(loss.slope(-2 * _STEEPEST))
+    if overflows:  # such scores leave no doubt: any that keep their order say the same
+        f = where(size > _STEEPEST, f * (0.9 * _STEEPEST / larger(size, _STEEPEST)), f)
     A = (1 - mix) * slope(loss, -f)
     D = A + mix * slope(loss, f)
     scale = largest(D)
@@ -174,6 +184,7 @@ def margin(f: Formula, loss: Loss, mix: float) -> Formula:
 
 
 def _waterfill(A: Formula, D: Formula) -> Formula:
+    A = A - largest(A)  # which moves the level alike; beside huge numbers a total of one would be lost
     levels = []
     for j in range(A.width):
         within = A[[j]] <= A

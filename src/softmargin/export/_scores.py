@@ -12,12 +12,15 @@ from scipy import sparse
 from softmargin.expansions import AdditiveSplines, ColumnScore, Kernel, KernelScore, LinearScore, RuleScore, TreeScore
 from softmargin.export._additive import additive_score
 from softmargin.export._formula import Affine, Distances, Formula, NotExportable, Rules, Trees, constant
-from softmargin.export._functions import exp, sqrt
+from softmargin.export._functions import exp, smaller, sqrt
 from softmargin.export._rows import Rows
 
 __all__ = ["kernel_values", "score", "table_score"]
 
 Array = NDArray[np.floating[Any]]
+
+_ROUNDED, _ROOTED = 1e6, 1e2  # squared widths from the middle: nine digits are left, or of a root eight
+_FARTHEST = 700.0  # whose exponential is nothing beside one
 
 
 def score(found: LinearScore | KernelScore, x: Formula) -> Formula:
@@ -42,7 +45,7 @@ def kernel_values(kernel: Kernel, x: Formula, rows: Array) -> Formula:
     """The similarities to reference rows."""
     gamma = float(kernel.gamma)
     if kernel.name == "rbf":
-        return exp(-gamma * Distances(x, rows, "squared"))
+        return exp(-gamma * _squared_distances(x, rows, gamma, _ROUNDED))
     if kernel.name == "laplacian":
         return exp(-gamma * Distances(x, rows, "manhattan"))
     if kernel.name == "poly":
@@ -53,7 +56,8 @@ def kernel_values(kernel: Kernel, x: Formula, rows: Array) -> Formula:
         return power
     if kernel.name == "matern":
         d = int(kernel.degree)
-        s = float(2 * np.sqrt((d + 0.5) * gamma)) * sqrt(Distances(x, rows, "squared"))
+        s = float(2 * np.sqrt((d + 0.5) * gamma)) * sqrt(_squared_distances(x, rows, gamma, _ROOTED))
+        s = smaller(s, _FARTHEST)  # zero times infinity is no number
         front = factorial(d) / factorial(2 * d)
         polynomial: Formula = constant(0.0)
         for i in range(d + 1):
@@ -63,6 +67,13 @@ def kernel_values(kernel: Kernel, x: Formula, rows: Array) -> Formula:
     raise NotExportable(
         f"kernel={kernel.name!r} is code of your own, which no other system can run; use a kernel by name."
     )
+
+
+def _squared_distances(x: Formula, rows: Array, gamma: float, limit: float) -> Formula:
+    """Squares less products lose the digits of distances where rows are many widths of the kernel apart."""
+    with np.errstate(over="ignore"):
+        widths = gamma * np.square(rows - rows.mean(axis=0)).sum(axis=1).max()
+    return Distances(x, rows, "squared" if widths <= limit else "differences")
 
 
 def table_score(found: Any, rows: Rows) -> Formula:

@@ -254,7 +254,7 @@ class QueryWriter:
         sums = []
         for row in formula.rows:
             apart = [f"({one} - {self._number(value)})" for one, value in zip(found, row, strict=True)]
-            squares = [f"{one} * {one}" if formula.kind == "squared" else f"ABS{one}" for one in apart]
+            squares = [f"ABS{one}" if formula.kind == "manhattan" else f"{one} * {one}" for one in apart]
             sums.append(_sum(squares))
         return sums
 

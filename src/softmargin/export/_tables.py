@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from softmargin.expansions import EQUAL, UNEQUAL, RuleScore, TreeScore
+from softmargin.export._column_levels import kind_of_levels
 from softmargin.export._encoders import one_hot
 from softmargin.export._formula import (
     Affine,
@@ -82,13 +84,23 @@ def encoded(encoder: Any, rows: Rows, form: str) -> Formula:
         if len(encoder.gappy):
             blocks.append(as_number(is_missing(given[encoder.gappy])))
     if encoder.onehot is not None:
-        blocks.append(as_number(one_hot(encoder.onehot, [_read(rows.columns[j]) for j in encoder._of("category")])))
+        columns = [_read(rows.columns[j]) for j in encoder._of("category")]
+        blocks.append(as_number(one_hot(encoder.onehot, columns, _level)))
     return concat(blocks)
 
 
 def _read(column: Formula) -> Formula:
     """A category as the encoder reads it: a missing one is the empty text."""
     return Filled(column, "") if kind_of(column) == "text" else column
+
+
+def _level(kind: str, text: str) -> Any:
+    """A level, which the encoder has as a text, as what it was in a column of some kind."""
+    if kind == "text":
+        return text
+    if text == "":
+        return None
+    return text == "True" if kind == "boolean" else float(text)
 
 
 def _refuse_texts(encoder: Any) -> None:
@@ -130,15 +142,25 @@ def _sparse(encoder: Any, rows: Rows, form: str) -> Formula:
 
 
 def category_kind(model: Any, j: int, place: int) -> str:
-    """Whether the categories of column ``j`` are texts or truth values: trees know, the encoder has all as texts."""
+    """Whether the categories of column ``j`` are texts, truth values or numbers.
+
+    The encoder has all of them as texts; trees and rules know what they were.
+    """
     encoder = model.encoder_
-    levels = {str(level) for level in encoder.onehot.categories_[place]}
-    if not levels <= {"True", "False", ""} or not levels - {""}:
-        return "text"
     own = sorted(encoder._of("number") + encoder._of("category")).index(j)
-    listed = [
-        value
-        for member in model._members
-        for value in getattr(getattr(member.predict, "score", None), "categories", {}).get(own, ((), False))[0]
-    ]
-    return "text" if any(isinstance(value, str) for value in listed) else "boolean"
+    listed = [value for member in model._members for value in _values(member.predict, own)]
+    if listed:
+        return kind_of_levels(listed)
+    levels = {str(level) for level in encoder.onehot.categories_[place]} - {""}
+    return "boolean" if levels and levels <= {"True", "False"} else "text"
+
+
+def _values(predict: Any, j: int) -> list[Any]:
+    """The values that trees or rules compare a column with."""
+    score = getattr(predict, "score", None) or getattr(getattr(predict, "model", None), "_score", None)
+    if isinstance(score, TreeScore):
+        return list(score.categories.get(j, ((), False))[0])
+    if isinstance(score, RuleScore):
+        literals = [literal for rule in score.rules for literal in rule.literals]
+        return [one.value for one in literals if one.feature == j and one.op in (EQUAL, UNEQUAL)]
+    return []

@@ -7,6 +7,7 @@ not here goes through skl2onnx when the target is ONNX, and has no SQL.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -179,6 +180,8 @@ def splines(step: SplineTransformer, x: Formula) -> Formula:
     """B-splines of every column: a polynomial between knots, linear or constant beyond."""
     if step.extrapolation not in ("linear", "constant"):
         raise NotExportable(f"extrapolation={step.extrapolation!r} of splines has no formula; use 'linear'.")
+    step = copy(step)
+    vars(step).pop("feature_names_in_", None)  # it is asked about points that have no names
     per_column = step.n_features_out_ // step.n_features_in_
     return concat([_spline(step, j, x[[j]], per_column) for j in range(step.n_features_in_)])
 
@@ -195,7 +198,7 @@ def _spline(step: SplineTransformer, j: int, x: Formula, width: int) -> Formula:
         return dense[:, j * width : (j + 1) * width]
 
     pieces, centres, radii = [], [], []
-    outside = float(inner[-1] - inner[0])
+    outside = float(inner[-1] - inner[0]) or max(1.0, abs(float(inner[0])))  # knots of a constant column are one
     edges = np.concatenate([[inner[0] - outside], inner, [inner[-1] + outside]])
     for left, right in pairwise(edges):
         middle, radius = (left + right) / 2, (right - left) / 2
