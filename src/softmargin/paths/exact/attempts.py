@@ -56,7 +56,9 @@ class TraceOptions:
             jitters = _JITTERS if self.jitter is None else (float(self.jitter),)
             exact = [(jitters[0], unseen) for unseen in _UNSEEN] if rows.linear else []
             levels = [*exact, *((jitter, _UNSEEN[0]) for jitter in jitters[len(exact) > 0 :])]
-            self._found = [Attempt(*level, restarts) for restarts in (0, _RESTARTS) for level in levels]
+            found = [Attempt(*level, restarts) for restarts in (0, _RESTARTS) for level in levels]
+            # of features few rows are free at a time, with a ridge all may be: it comes last
+            self._found = sorted(found, key=lambda one: one.jitter) if rows.linear else found
         return self._found
 
 
@@ -95,7 +97,8 @@ def trace_path(
         path = Path(name, posed, tracer.pieces, report)
         if best is None or _quality(path) > _quality(best):
             best = path
-        if tracer.status == "capped" or (path.complete and path.n_bridges == 0 and path.gap <= EXACT):
+        exact = path.gap <= EXACT and (path.n_bridges == 0 or posed.rows.linear)
+        if tracer.status == "capped" or (path.complete and exact):
             break
     if best is None:
         raise failure
