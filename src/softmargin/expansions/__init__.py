@@ -32,6 +32,7 @@ from softmargin.expansions.landmarks import NystroemFeatures, most_landmarks, ne
 from softmargin.expansions.memory import fits, require_square
 from softmargin.expansions.protocol import Expansion, Response, RowPasses, Totals, row_blocks
 from softmargin.expansions.rank import is_nonzero
+from softmargin.expansions.row_lottery import row_lottery
 from softmargin.expansions.rules.bins import BinnedTable
 from softmargin.expansions.rules.cells import as_levels, held, is_missing
 from softmargin.expansions.rules.columns import RuleColumns, cover, pack
@@ -109,5 +110,6 @@ __all__ = [
     "require_gram_shape",
     "require_square",
     "row_blocks",
+    "row_lottery",
     "usable_cores",
 ]

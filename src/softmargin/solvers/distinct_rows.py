@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softmargin.expansions import KernelColumns
-from softmargin.expansions.row_lottery import row_lottery
+from softmargin.expansions import KernelColumns, row_lottery
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 
