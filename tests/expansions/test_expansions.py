@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
+from softmargin import MarginClassifier
 from softmargin.expansions import (
     DenseFeatures,
     Kernel,
@@ -161,3 +162,18 @@ def test_rows_without_an_order_are_the_same_features_and_entries_in_two_parts_ar
         np.testing.assert_allclose(features.gram(weights), (X.T @ sparse.diags(weights) @ X).toarray())
         np.testing.assert_allclose(features.squared_norms(weights), X.multiply(X).T @ weights)
         np.testing.assert_array_equal(other.indices, before)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_sparse_container_of_a_full_table_is_that_table(form, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 7)).astype(dtype)
+    full, half = expand(form(X)), expand(form(np.where(rng.random(X.shape) < 0.5, X, 0)))
+    assert not full.is_sparse
+    assert half.is_sparse
+    np.testing.assert_array_equal(full.rows(), expand(X).rows())
+    y = np.where(X[:, 0] + rng.standard_normal(40) > 0, 1, 0)
+    for parameters in ({"l1_ratio": 1.0}, {"loss": "hinge"}, {"loss": "squared_hinge", "l1_ratio": 0.5}):
+        models = [MarginClassifier(**parameters).fit(table, y) for table in (X, form(X))]
+        np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-3, atol=1e-4)

@@ -16,6 +16,8 @@ from softmargin.expansions.protocol import Expansion
 
 __all__ = ["expand"]
 
+_FULL = 2 / 3  # of the entries stored: with an index of four bytes each they take more than all of them without
+
 
 def expand(
     X: Any,
@@ -35,7 +37,7 @@ def expand(
     if isinstance(X, ChunkedRows):
         return _expand_chunks(X, kernel, n_components, random_state)
     if kernel is None:
-        return SparseFeatures(X) if sparse.issparse(X) else DenseFeatures(X)
+        return _features(X)
     if n_components is None or (n_components == "auto" and X.shape[0] <= EXACT_ROWS):
         columns = KernelColumns.from_rows(X, kernel.with_free_origin(X) if free_origin else kernel)
         if kernel_norm:
@@ -43,6 +45,17 @@ def expand(
         return columns
     chosen, error = _choose(X, kernel, n_components, random_state, X.shape[0])
     return NystroemFeatures(X, kernel, chosen, error)
+
+
+def _features(X: Any) -> Expansion:
+    """The rows themselves; in a sparse container most of whose entries are stored they are a dense table.
+
+    An entry stored takes an index beside its number, so that table is the smaller one, and every loop over it is
+    one over consecutive numbers.
+    """
+    if sparse.issparse(X) and X.nnz <= _FULL * X.shape[0] * X.shape[1]:
+        return SparseFeatures(X)
+    return DenseFeatures(X.toarray() if sparse.issparse(X) else X)
 
 
 def _choose(
