@@ -1,6 +1,6 @@
 """SCAD, MCP and the adaptive lasso: calculus, stationarity, monotone rounds, and what they are for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ from softmargin import MarginClassifier, TruncatedLogisticRegression, losses
 from softmargin.expansions import Kernel, expand
 from softmargin.penalties import MCP, SCAD, AdaptiveL1, ElasticNet, Penalty, available, get, register
 from softmargin.problem import Problem
-from softmargin.solvers import solve
+from softmargin.solvers import Solution, solve
+from softmargin.solvers.elastic_net.concave_step import concave_step
 
 CONCAVE = [SCAD(), SCAD(shape=2.5, knee=0.3, l1_ratio=0.8), MCP(), MCP(shape=1.5, knee=0.5), SCAD(positive=True)]
 
@@ -271,3 +272,31 @@ def test_a_coefficient_of_a_column_of_zeros_is_zero_whatever_its_pilot_was(loss,
         model = MarginClassifier(loss=loss, penalty="adaptive_l1", kernel=kernel, gamma=0.5, C=2.0).fit(X, y)
         assert model.solution_.converged
         assert not np.intersect1d(model.support_, np.flatnonzero(~X.any(axis=1))).size
+
+
+@pytest.mark.parametrize("penalty", CONCAVE, ids=repr)
+@pytest.mark.parametrize("kernel", [None, Kernel("rbf", gamma=0.1)], ids=["features", "kernel"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_steps_on_the_support_come_nearer_with_the_square_of_the_distance(penalty, kernel, fit_intercept):
+    X, y = draw(3)
+    weights = np.full(len(y), 2.0 if penalty.positive else 0.5)
+    problem = Problem(losses.Logistic(), expand(X, kernel), y, weights, penalty, fit_intercept=fit_intercept)
+    solution = solve(problem, tol=1e-10)
+    assert np.any(solution.coef)
+    left = []
+    for distance in (1e-2, 1e-3):
+        coef = solution.coef * (1 + distance * np.random.default_rng(4).uniform(-1, 1, len(solution.coef)))
+        near = replace(solution, coef=coef)
+        found = concave_step(problem, near, problem.objective(coef, near.intercept))
+        assert found is not None
+        left.append(np.abs(found.coef - solution.coef).max() / np.abs(coef - solution.coef).max())
+    assert left[0] < 0.3
+    assert left[1] < max(0.3 * left[0], 1e-4)
+
+
+def test_no_step_is_taken_where_the_penalty_bends_more_than_the_loss():
+    X, y = draw(5, n=40)
+    problem = Problem(losses.Logistic(), expand(X), y, np.full(len(y), 1e-3), MCP(shape=1.5), fit_intercept=False)
+    coef = np.full(X.shape[1], 0.5)
+    at = Solution(coef, 0.0, None, np.nan, np.inf, 0, converged=False)
+    assert concave_step(problem, at, problem.objective(coef, 0.0)) is None

@@ -1,10 +1,11 @@
 """Local linear approximation: a concave penalty as a sequence of elastic nets, each touching it from above.
 
 The objective decreases with every round because each elastic net lies above the penalty and equals it at the present
-point. The certificate is the violation of the concave problem's own first-order conditions,
-``G_j = -p'(|b_j|) sign(b_j)`` and ``|G_j| <= p'(0)`` where ``b_j = 0``, in units of the l1 cost: a certified stationary
-point, which for a concave penalty is all one can ask. The adaptive lasso is one round from its pilot, a convex problem
-whose duality gap is certified as usual.
+point. Rounds that move neither support nor signs come nearer by the same factor each; Newton's steps
+(:mod:`.concave_step`) go between them. The certificate is the violation of the concave problem's own first-order
+conditions, ``G_j = -p'(|b_j|) sign(b_j)`` and ``|G_j| <= p'(0)`` where ``b_j = 0``, in units of the l1 cost: a
+certified stationary point, which for a concave penalty is all one can ask. The adaptive lasso is one round from its
+pilot, a convex problem whose duality gap is certified as usual.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from softmargin._progress import is_heard, report
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.certificate import violations
+from softmargin.solvers.elastic_net.concave_step import concave_step
 from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.nonconvex.majorize_minimise import ROUNDING, majorize_minimise
@@ -59,6 +61,7 @@ class _Rounds:
         self.value = problem.objective(at.coef, at.intercept)
         self.violation = self.least = np.inf
         self.idle = self.short = 0
+        self.settling = False  # the last round has moved sizes only, neither support nor signs
 
     def objective(self) -> float:
         return self.value
@@ -72,7 +75,9 @@ class _Rounds:
 
     def next_round(self) -> bool:
         before, value = self.n_iter, self.value
-        self.last, self.at = self.at, self.solve()
+        ahead = concave_step(self.problem, self.at, value) if self.settling else None
+        self.last, self.at = self.at, self.at if ahead is None else ahead
+        self.at = self.solve()
         self.value = self.at.objective = self.problem.objective(self.at.coef, self.at.intercept)
         self.violation = _stationarity(self.problem, self.at)
         if is_heard(self.verbose):
@@ -80,6 +85,7 @@ class _Rounds:
             report("local linear approximation", message, self.verbose)
         if self.n_iter == before:  # the duality gap can be of second order in the violations
             self.inner *= 1e-2
+        self.settling = np.array_equal(np.sign(self.at.coef), np.sign(self.last.coef))
         gained = value - self.value > ROUNDING * abs(value) or self.violation < 0.5 * self.least
         self.idle = 0 if gained else self.idle + 1
         self.least = self.violation if gained else self.least

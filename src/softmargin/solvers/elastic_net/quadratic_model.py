@@ -36,6 +36,7 @@ _FEW_COLUMNS = 200  # whose Gram matrix costs little, however few the rows are
 # whose support is solved for where sweeps over dependent columns would crawl.
 _SMALL = 2**15
 _FULL = 0.1  # of the entries of few columns stored: they cost no more dense
+_BENT = 0.9  # of the rows, up to which a copy of those that bend costs less than the products of the others
 _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
 _SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
@@ -92,13 +93,16 @@ class Columns:
     def curvature(self, h: Array) -> Curvature:
         """The curvature of the data term along these columns."""
         metric = self.ridge * self.M[self.index] if self.is_kernel else self.ridge
-        root = np.sqrt(h).astype(self.M.dtype, copy=False)[:, None]
+        root, M = np.sqrt(h).astype(self.M.dtype, copy=False)[:, None], self.M
+        bent = np.flatnonzero(root)
+        if len(bent) < _BENT * len(root):  # rows that a capped loss gave up
+            root, M = root[bent], M[bent]
         if not self.fit_intercept:
-            scaled = self.M * root
+            scaled = M * root
             return Curvature(np.ascontiguousarray(scaled.T @ scaled, dtype=np.float64), metric, None, 0.0)
         moment, mass = self.transpose(h), float(h.sum())
         mean = (moment / mass).astype(self.M.dtype, copy=False)
-        scaled = (self.M - mean) * root  # before the product: columns far from zero would lose the digits that differ
+        scaled = (M - mean) * root  # before the product: columns far from zero would lose the digits that differ
         H = np.ascontiguousarray(scaled.T @ scaled, dtype=np.float64)
         flat = np.diagonal(H) <= (_EQUAL * np.finfo(self.M.dtype).eps * mean.astype(np.float64)) ** 2 * mass
         if flat.any():  # a constant column is the intercept itself
