@@ -24,7 +24,8 @@ class Solution:
     ``status`` is "ok" or says what a user should know of the minimiser: "constant" (the score does not depend on the
     row), "degenerate" (a nonconvex loss gave up a whole class; the constant classifier is returned), "unbounded" (the
     objective falls for ever as coefficients grow). ``margins`` are those of the training rows where the solver has them
-    at hand, ``base`` is the convex fit of all rows from which a nonconvex fit started.
+    at hand, ``base`` is the convex fit of all rows from which a nonconvex fit started, ``kept`` says which rows counted
+    in the fit of a loss of k scores that is capped.
     """
 
     coef: NDArray[np.floating[Any]]
@@ -40,3 +41,4 @@ class Solution:
     status: str = "ok"
     margins: NDArray[np.floating[Any]] | None = None
     base: Solution | None = None
+    kept: NDArray[np.bool_] | None = None

@@ -181,6 +181,25 @@ def test_a_class_that_would_lose_every_row_keeps_them():
     assert np.isfinite(solution.coef).all()
 
 
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+def test_what_is_reported_of_a_class_about_to_vanish_is_what_was_fitted(l1_ratio):
+    """Its rows are fitted uncapped to the end, also where some come to lie below the cap again."""
+    vanishing = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(60, 3)), (rng.random(60) < 0.15).astype(int)
+        X[:, 0] += 0.8 * y
+        model = TruncatedSoftmaxClassifier(0.8, C=0.1, l1_ratio=l1_ratio, tol=1e-9).fit(X, y)
+        kept = model.sample_trust_ > 0
+        again = TruncatedSoftmaxClassifier(np.inf, C=0.1, l1_ratio=l1_ratio, tol=1e-9).fit(X[kept], y[kept])
+        np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-6)
+        dropped = 0.1 * 0.8 * np.count_nonzero(~kept)
+        assert model.solution_.objective == pytest.approx(again.solution_.objective + dropped, rel=1e-7)
+        losses = -np.log(model.predict_proba(X)[np.arange(len(y)), y])
+        vanishing += bool(np.any(kept & (losses > 0.8 + 1e-6)) and np.any(losses[y == 1] < 0.8))
+    assert vanishing > 0
+
+
 def test_rows_of_zero_weight_have_no_trust():
     X, y, weight = problem(8)
     weight[:5] = 0

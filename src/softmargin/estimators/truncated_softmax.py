@@ -48,11 +48,13 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_, dual_coef_, support_, solution_ :
-        As in ``CompositeLeastSquaresClassifier``; ``solution_.history`` holds the capped objective after each fit.
+        As in ``CompositeLeastSquaresClassifier``; ``solution_.history`` holds the capped objective after each fit,
+        without a cap on the rows of a class that would have lost every one of them.
     level_ : float
         The cap used.
     sample_trust_ : ndarray of shape (n_samples,)
-        1 for rows kept, 0 for rows left out. The rows of a class are all kept if it would lose every one of them.
+        1 for rows kept, 0 for rows left out. The rows of a class are all kept, at any loss, if it would lose every one
+        of them on the way.
 
     Examples
     --------
@@ -121,12 +123,10 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         return Capped(Softmax(), self.level_)
 
     def _fit_classes(self, data: TrainingSet) -> Solution:
-        loss = self._multiclass_loss()
-        problem = self._problem(data, loss)
+        problem = self._problem(data, self._multiclass_loss())
         solution = min(self._stationary_points(problem), key=lambda found: found.objective)
-        scores = problem.scores(solution.coef) + solution.intercept
-        kept = loss.kept(loss.base.value(scores, data.codes), data.codes)
-        self.sample_trust_ = data.expand(kept.astype(np.float64), 0.0)
+        assert solution.kept is not None
+        self.sample_trust_ = data.expand(solution.kept.astype(np.float64), 0.0)
         return solution
 
     def _stationary_points(self, problem: MulticlassProblem) -> Iterator[Solution]:

@@ -6,7 +6,8 @@ with equality where the sets were chosen. Each fit on the kept rows therefore de
 finitely many sets, and the iteration stops when the set repeats: a certificate that the point is stationary.
 
 A class that would lose every row keeps them all, uncapped: without members its intercept has no finite minimiser. That
-is another objective, and the descent begins again from there.
+is another objective, and the descent begins again from there. It is the one reported, with the rows that it counts
+(``kept``): those of such a class are among them at any loss.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class _Rounds:
 
     def next_round(self) -> bool | None:
         before, fitted = self.protected.copy(), self.kept
-        self.last = (self.solution, self.value)
+        self.last = (self.solution, self.value, self.kept, self.repeats)
         part = replace(self.convex, weights=np.where(self.kept, self.problem.weights, 0.0))
         if part.penalty is None:
             self._take(solve_smooth(part, self.solution, self.tol, self.max_iter), fitted)
@@ -80,7 +81,7 @@ class _Rounds:
         self.repeats, self.kept = np.array_equal(inside, fitted), inside
 
     def undo(self) -> None:
-        self.solution, self.value = self.last
+        self.solution, self.value, self.kept, self.repeats = self.last
 
 
 def drop_and_refit(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
@@ -100,4 +101,5 @@ def drop_and_refit(problem: MulticlassProblem, start: Solution | None, tol: floa
     assert solution is not None
     gap = solution.gap if rounds.repeats else max(solution.gap, 1.0)
     objective, converged = history[-1], rounds.repeats and solution.converged and gap <= tol
-    return replace(solution, n_iter=rounds.n_iter, history=history, objective=objective, gap=gap, converged=converged)
+    found = replace(solution, n_iter=rounds.n_iter, history=history, objective=objective, gap=gap, converged=converged)
+    return replace(found, kept=rounds.kept)
