@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import daxpy
 
+from softmargin._compiled.splines import spline_sum
 from softmargin.expansions.kernels.columns import KernelColumns
 from softmargin.expansions.kernels.function import KernelFunction
 from softmargin.expansions.kernels.kernel import Kernel
@@ -37,7 +37,6 @@ Component = tuple[int, ...]
 _MEAN_DIAGONAL = 31 / 360
 _BLOCK_BYTES = 1 << 25  # similarities of all features at once: as many rows as fit here
 _ALL_PAIRS = 8  # products of all pairs of features by BLAS take as long as that share of them one by one
-_IN_CACHE = 100  # features to a block: so few rows that their sum stays in cache while one after the other is added
 _KEPT_BYTES = 1 << 29  # similarities of single features kept between passes: beyond, they are computed again
 
 
@@ -106,14 +105,24 @@ class AdditiveSplines(KernelFunction):
         return used, np.searchsorted(used, first), np.searchsorted(used, last)
 
     def __call__(self, A: Any, B: Any) -> Array:
-        K = np.zeros((len(A), len(B)), dtype=np.result_type(A.dtype, B.dtype))
+        dtype = np.result_type(A.dtype, B.dtype)
         left = self.unit(A)
         right = left if A is B else self.unit(B)
         _, first, last = self.parts(np.arange(len(self.components)))
+        if np.array_equal(first, last):
+            x = _feature_rows(left, [component[0] for component in self.components])
+            z = x if A is B else _feature_rows(right, [component[0] for component in self.components])
+            return spline_sum(x, z, np.array(self.weights) / _MEAN_DIAGONAL).astype(dtype, copy=False)
+        K = np.zeros((len(A), len(B)), dtype=dtype)
         for rows in _row_blocks(len(left), len(self.features), len(right)):
             block = np.stack([spline(left[rows, v], right[:, v]) for v in self.features])
             K[rows] = _add_up(block, first, last, np.array(self.weights))
         return K
+
+
+def _feature_rows(unit: Array, features: list[int]) -> Array:
+    """Those features, a row each, as compiled loops read them."""
+    return np.ascontiguousarray(unit[:, features].T)
 
 
 def _row_blocks(n_rows: int, n_features: int, n_columns: int) -> Iterator[slice]:
@@ -127,8 +136,6 @@ def _add_up(block: Array, first: Indices, last: Indices, weights: Array) -> Arra
     """Rows of the kernel: ``sum_v S_v (w_v + sum_u W_vu S_u)``, where the inner sums are matrix products."""
     single, pairs, alone = np.zeros(len(block)), np.zeros((len(block), len(block))), first == last
     single[first[alone]], pairs[first[~alone], last[~alone]] = weights[alone], weights[~alone]
-    if alone.all():
-        return np.tensordot(single, block, axes=1)
     return np.einsum("vij,vij->ij", block, np.tensordot(pairs, block, axes=1) + single[:, None, None])
 
 
@@ -155,7 +162,10 @@ class _SortedFeatures:
     def images(self, coef: Array, wanted: Indices) -> Array:
         """``k(x_iv, x_jv) coef_j`` summed over rows, a column for each wanted feature."""
         order, x = self._order[:, wanted], self._x[:, wanted]
-        moments = [np.cumsum(coef[order] * x**power, axis=0) for power in range(5)]
+        moments, terms = list[Array](), coef[order]
+        for _ in range(5):
+            moments.append(np.cumsum(terms, axis=0))
+            terms *= x
         m0, m1, m2, m3, m4 = (moment[-1] for moment in moments)
         cubes = 2 * _cubes(x, *moments[:4]) - _cubes(x, m0, m1, m2, m3)
         fourth = m4 - x * (4 * m3 - x * (6 * m2 - x * (4 * m1 - x * m0)))
@@ -189,16 +199,13 @@ class AdditiveColumns:
         """Kernel columns of the sum; those asked for last are at hand."""
         if self._last is not None and np.array_equal(weights, self._last[0]):
             return self._last[1]
-        K, chosen = np.zeros((len(self.X), len(self.X))), np.flatnonzero(weights > 0)
+        chosen = np.flatnonzero(weights > 0)
         used, first, last = self.splines.parts(chosen)
         if np.array_equal(first, last):
-            self._keep(used)
-            for rows in _row_blocks(len(K), _IN_CACHE, len(K)):
-                total = np.zeros(K[rows].size)
-                for place, weight in zip(used[first], weights[chosen], strict=True):
-                    total = daxpy(self._rows_of(place, rows).ravel(), total, a=weight)
-                K[rows] = total.reshape(-1, len(K))
+            units = _feature_rows(self._unit, [self.splines.features[place] for place in used[first]])
+            K = spline_sum(units, units, weights[chosen] / _MEAN_DIAGONAL)
         else:
+            K = np.zeros((len(self.X), len(self.X)))
             for rows, block in self._blocks(used):
                 K[rows] = _add_up(block, first, last, weights[chosen])
         self._last = weights.copy(), KernelColumns(K, Kernel(self.splines.weighted(weights)), self.X)
