@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 
 from softmargin import MarginClassifier, RobustSVC
 from softmargin.expansions import DenseFeatures, Kernel, expand
-from softmargin.losses import Logistic, SquaredHinge
+from softmargin.losses import LeastSquares, Logistic, SquaredHinge
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
@@ -140,3 +140,20 @@ def test_rounding_of_a_kernel_of_few_dimensions_is_no_gain(size, seed):
     warm = solve(problem, replace(cold, coef=cold.coef + size * silent), tol=1e-3)
     assert warm.converged
     assert warm.objective == pytest.approx(cold.objective, rel=2e-3)
+
+
+@pytest.mark.parametrize("loss", [LeastSquares(), SquaredHinge(), Logistic()], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_the_gap_of_a_fit_that_ends_early_is_that_of_its_best_multiple_of_the_slopes(loss, steps):
+    rng = np.random.default_rng(steps)
+    X = rng.standard_normal((200, 20))
+    y = np.where(X[:, 0] + rng.standard_normal(200) > 0, 1.0, -1.0)
+    weights = rng.uniform(0.5, 1.5, 200)
+    problem = Problem(loss, expand(X), y, weights, ElasticNet(1.0), fit_intercept=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        solution = solve(problem, tol=1e-14, max_iter=steps)
+    slopes = weights * loss.slope(problem.margins(solution.coef, 0.0))
+    c = min(1.0, 1 / np.abs(X.T @ (y * slopes)).max())
+    bound = -float(weights @ loss.conjugate(c * slopes / weights))
+    assert solution.gap * solution.objective <= (solution.objective - bound) * (1 + 1e-6) + 1e-10

@@ -287,7 +287,8 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
         objective = at.term.cost + penalty
         certificate = at.certify(v)
         gap = certificate.relative(objective, penalty)
-        if tol < gap <= _NEARLY * tol:
+        last = n_iter >= max_iter or patience < _PATIENCE  # steps bring nothing more: what is left may be the bound's
+        if gap > tol and (last or gap <= _NEARLY * tol):
             certificate = at.certify(v, sharp=True)
             gap = certificate.relative(objective, penalty)
         at.history.append(objective)
