@@ -27,6 +27,7 @@ __all__ = [
     "check_each",
     "check_fitted",
     "check_labels",
+    "check_unmasked",
     "having",
     "instance",
     "integer",
@@ -34,6 +35,7 @@ __all__ = [
     "mapping",
     "number",
     "one_of",
+    "real_numbers",
     "several",
 ]
 
@@ -155,6 +157,26 @@ def check_labels(y: Any, classes: Any, n: int, names: tuple[str, str] = ("y", "X
         shown = f"{known[:10]}{' and more' if len(known) > 10 else ''}"
         raise ValueError(f"{names[0]} must hold labels that the model was fitted to, {shown}; got {unknown[0]!r}.")
     return y
+
+
+def check_unmasked(name: str, value: Any) -> None:
+    """Refuse an array with masked values, which NumPy's own functions would read as if they were not."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} is an array with masked values; fill them, or remove their rows.")
+
+
+def real_numbers(name: str, value: Any) -> np.ndarray:
+    """An array in double precision of whatever holds numbers; what does not is refused by the name of its argument."""
+    check_unmasked(name, value)
+    try:
+        array = value.toarray() if hasattr(value, "toarray") else np.asarray(value)
+        if array.dtype.kind in "cMm":
+            raise TypeError(f"values of type {array.dtype}")
+        return np.asarray(array, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} holds a number beyond the range of double precision; scale or remove it.") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers; got {_shown(value)} ({error}).") from None
 
 
 def _classifies(value: Any) -> bool:

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from softmargin._constraints import COUNT, JOBS, NONE, PATH, TEXT, Constraint, check_each, integer, several
 from softmargin.expansions import (
@@ -30,6 +30,8 @@ from softmargin.expansions import (
     ChunkedRows,
     LocalChunks,
     ParquetPlan,
+    column_names,
+    given_chunk,
     is_dask,
     rows_of_dask,
     usable_cores,
@@ -118,7 +120,8 @@ def from_arrays(
 ) -> tuple[ChunkedRows, ChunkedLabels]:
     """Rows from any source: ``make()`` returns a new iterator over ``(X, y)`` or ``(X, y, weight)`` of some rows each.
 
-    ``X`` is a dense or sparse matrix of numbers; ``y`` may be None for rows to predict. The iterator runs once where
+    ``X`` is a dense or sparse matrix of numbers, or a data frame whose columns have the same names in the same order in
+    every chunk and in every prediction; ``y`` may be None for rows to predict. The iterator runs once where
     the decoded chunks fit into the cache, once per pass otherwise.
     """
     _MAKE.check("make", make)
@@ -126,12 +129,17 @@ def from_arrays(
     given = make()
     if not isinstance(given, Iterable):
         raise ValueError(f"make() must return an iterator over (X, y) or (X, y, weight); got {given!r}.")
-    first = next(iter(given), None)
+    begun = iter(given)
+    first = next(begun, None)
     if first is None:
         raise ValueError("make() gave an iterator without chunks; it must yield (X, y) or (X, y, weight).")
-    about = _chunk_of(first, 0)
-    source = LocalChunks(_Arrays(make), cache=cache, n_threads=n_threads)
+    if isinstance(begun, GeneratorType):
+        begun.close()  # lets go of what it holds open
+    names = column_names(first[0]) if isinstance(first, tuple) and first else None
+    about = _chunk_of(first, 0, names)
+    source = LocalChunks(_Arrays(make, begun if begun is given else None, names), cache=cache, n_threads=n_threads)
     rows = ChunkedRows(source, about.X.shape[1], about.X.dtype)
+    rows.feature_names = names
     return rows, ChunkedLabels(rows)
 
 
@@ -143,37 +151,35 @@ def from_dask(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[Chunked
 
 @dataclass(frozen=True)
 class _Arrays:
-    """The pieces of an iterator factory."""
+    """The pieces of an iterator factory; ``begun`` is an iterator that has been read."""
 
     make: Callable[[], Iterable[Any]]
+    begun: Iterator[Any] | None
+    names: NDArray[Any] | None
 
     def __call__(self, start: int) -> Iterator[Callable[[], Chunk]]:
-        first = 0
         chunks = iter(self.make())
-        for given in islice(chunks, start):
-            first += len(given[0]) if not sparse.issparse(given[0]) else given[0].shape[0]
-        for given in chunks:
-            yield partial(_chunk_of, given, first)
-            first += given[0].shape[0]
+        if chunks is self.begun:
+            raise ValueError("make() returned the same iterator twice, which has been read; it must return a new one.")
+        first = 0
+        for number, one in enumerate(chunks):
+            if number >= start:
+                yield partial(_chunk_of, one, first, self.names)
+            first += _n_rows(one)
 
 
-def _chunk_of(given: Any, first: int) -> Chunk:
+def _n_rows(given: Any) -> int:
+    """Of what may be a chunk; what is none is refused where it is decoded."""
+    X = given[0] if isinstance(given, tuple) and given else ()
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    return int(shape[0]) if shape else 0
+
+
+def _chunk_of(given: Any, first: int, names: NDArray[Any] | None) -> Chunk:
     if not isinstance(given, tuple) or not 2 <= len(given) <= 3:
         raise ValueError(f"make() must yield tuples (X, y) or (X, y, weight); got {type(given).__name__}.")
-    X, y, *rest = given
-    X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(f"X of a chunk must have two dimensions; got {X.ndim}.")
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    y = None if y is None else np.asarray(y).ravel()
-    if y is not None and y.dtype == object:
-        y = y.astype(str)
-    weight = None if not rest or rest[0] is None else np.asarray(rest[0], dtype=np.float64).ravel()
-    for name, part in (("y", y), ("weight", weight)):
-        if part is not None and len(part) != X.shape[0]:
-            raise ValueError(f"{name} of a chunk has {len(part)} values for {X.shape[0]} rows.")
-    return Chunk(X, y, weight, first)
+    X, y, weight = given if len(given) == 3 else (*given, None)
+    return given_chunk(X, y, weight, names, f"the chunk from row {first} on", first)
 
 
 def _cache(limit: int | None, directory: str | None) -> ChunkCache | None:

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from softmargin.estimators._base.training_set import check_class_weight, weigh_classes
+from softmargin.estimators._base.training_set import check_class_weight, check_targets, weigh_classes
 from softmargin.expansions import (
     ChunkedLabels,
     ChunkedRows,
@@ -23,6 +22,8 @@ from softmargin.expansions import (
     RowWeights,
     by_partition,
     check_fits_chunks,
+    check_same_names,
+    column_names,
     is_dask,
     part_of,
     rows_of_dask,
@@ -56,7 +57,7 @@ class ChunkedTrainingSet:
     @property
     def codes(self) -> ClassCodes:
         """The number of each row's class."""
-        return ClassCodes(tuple(self.labels.values.tolist()))
+        return ClassCodes(tuple(self.labels.values))
 
     def numbered(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
         """Row numbers of ``fit``: chunks know theirs."""
@@ -93,10 +94,11 @@ def chunked_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
     if not isinstance(y, ChunkedLabels) or y.rows is not X:
         raise ValueError(f"y must be the labels that came with these chunked rows; got {type(y).__name__}.")
     estimator.n_features_in_ = X.n_columns
+    vars(estimator).pop("feature_names_in_", None)
     if X.feature_names is not None:
         estimator.feature_names_in_ = X.feature_names
     classes = y.classes
-    check_classification_targets(classes)
+    check_targets(np.repeat(classes, 3))  # rows repeat their labels; where they did not, a warning would say so
     if len(classes) < 2:
         raise ValueError(
             f"y has one class only ({', '.join(map(repr, classes.tolist()))}, among rows of positive weight); "
@@ -109,7 +111,7 @@ def chunked_training_set(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
         check_class_weight(class_weight, classes)
         by_class = weigh_classes(class_weight, classes, np.arange(len(classes)), y.weights)
         estimator.class_weight_ = by_class
-        weight = RowWeights(values=tuple(y.values.tolist()), by_class=tuple(by_class.tolist()))
+        weight = RowWeights(values=tuple(y.values), by_class=tuple(by_class.tolist()))
     return ChunkedTrainingSet(X, y, weight)
 
 
@@ -155,15 +157,10 @@ def by_chunks(width: Callable[[Any], int | None]) -> Callable[[Callable[..., Any
 
 def _nameless(estimator: Any, X: Any) -> Any:
     """The estimator for chunks, which have no names; those of all rows are compared here, once."""
-    known, names = getattr(estimator, "feature_names_in_", None), getattr(X, "feature_names", None)
-    names = getattr(X, "columns", None) if names is None else names
-    if known is None:
-        return estimator
-    if names is not None and list(map(str, names)) != list(map(str, known)):
-        raise ValueError(
-            f"The columns of X are {', '.join(map(str, names))}; fit saw {', '.join(map(str, known))}, in that order."
-        )
-    return _without_names(estimator)
+    known = getattr(estimator, "feature_names_in_", None)
+    names = X.feature_names if isinstance(X, ChunkedRows) else column_names(X)
+    check_same_names(known, names, "X", "fit")
+    return estimator if known is None else _without_names(estimator)
 
 
 def _without_names(estimator: Any) -> Any:

@@ -13,6 +13,7 @@ from softmargin.expansions.chunks.chunk import (
 from softmargin.expansions.chunks.coded import CodedChunks, coded_part
 from softmargin.expansions.chunks.dask import DaskChunks, by_partition, is_dask, rows_of_dask
 from softmargin.expansions.chunks.first_look import FirstLook
+from softmargin.expansions.chunks.given import check_same_names, column_names, given_chunk
 from softmargin.expansions.chunks.local import LocalChunks
 from softmargin.expansions.chunks.parquet import ParquetPlan
 from softmargin.expansions.chunks.parquet_facts import FileFacts
@@ -41,7 +42,10 @@ __all__ = [
     "SignedWeights",
     "by_partition",
     "check_fits_chunks",
+    "check_same_names",
     "coded_part",
+    "column_names",
+    "given_chunk",
     "is_dask",
     "part_of",
     "rows_of_dask",

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from softmargin.expansions.chunks.chunk import Chunk
+from softmargin.expansions.chunks.given import column_names, given_chunk, given_rows
 from softmargin.expansions.chunks.rows import ChunkedLabels, ChunkedRows
 
 __all__ = ["DaskChunks", "by_partition", "is_dask", "rows_of_dask"]
@@ -42,9 +43,9 @@ class DaskChunks:
             raise ValueError(
                 f"X, y and sample_weight have {sizes} partitions; give them the same, with rechunk or repartition."
             )
-        names = [name for name, part in (("X", X), ("y", y), ("weight", weight)) if part is not None]
-        chunk = dask.delayed(_chunk, pure=True)
-        parts = [chunk(names, *row) for row in zip(*columns, strict=True)]
+        given = [name for name, part in (("X", X), ("y", y), ("weight", weight)) if part is not None]
+        names, chunk = column_names(X), dask.delayed(_chunk, pure=True)
+        parts = [chunk(given, names, number, *row) for number, row in enumerate(zip(*columns, strict=True))]
         self._parts = list(dask.persist(*parts)) if _is_distributed() else parts
         self.n_chunks: int | None = len(self._parts)
 
@@ -74,17 +75,19 @@ class DaskChunks:
 
 def rows_of_dask(X: Any, y: Any = None, sample_weight: Any = None) -> tuple[ChunkedRows, ChunkedLabels]:
     """Dask collections as chunked rows and labels."""
-    names = list(map(str, X.columns)) if hasattr(X, "columns") else None
+    if getattr(X, "ndim", None) != 2:
+        raise ValueError(f"X must have two dimensions, rows and columns; got {getattr(X, 'ndim', type(X).__name__)}.")
     kinds = set(X.dtypes) if hasattr(X, "dtypes") else {X.dtype}
     single = kinds == {np.dtype(np.float32)}
-    rows = ChunkedRows(DaskChunks(X, y, sample_weight), X.shape[1], np.float32 if single else np.float64, names)
+    rows = ChunkedRows(DaskChunks(X, y, sample_weight), X.shape[1], np.float32 if single else np.float64)
+    rows.feature_names = column_names(X)
     return rows, ChunkedLabels(rows)
 
 
 def by_partition(function: Callable[[Any], Any], X: Any, n_columns: int | None, dtype: Any = float) -> Any:
     """``function`` of each partition of ``X`` as a lazy array; ``n_columns`` is None for a vector."""
     da = _module("dask.array")
-    run = partial(_of_matrix, function)
+    run = partial(_of_matrix, function, column_names(X))
     if isinstance(X, da.Array):
         X = X.rechunk({1: -1})
         if n_columns is None:
@@ -104,8 +107,8 @@ def _lazily(run: Callable[[Any], Any], part: Any) -> Any:
     return dask.delayed(run)(part)
 
 
-def _of_matrix(function: Callable[[Any], Any], part: Any) -> Any:
-    return function(_matrix(part))
+def _of_matrix(function: Callable[[Any], Any], names: Any, part: Any) -> Any:
+    return function(given_rows(part, names, "a partition"))
 
 
 def _partitions(collection: Any) -> list[Any]:
@@ -129,33 +132,9 @@ def _is_distributed() -> bool:
     return True
 
 
-def _chunk(names: list[str], *parts: Any) -> Chunk:
-    found = dict(zip(names, parts, strict=True))
-    X = _matrix(found["X"])
-    y, weight = found.get("y"), found.get("weight")
-    return Chunk(
-        X,
-        None if y is None else _labels(y),
-        None if weight is None else np.asarray(weight, dtype=np.float64).ravel(),
-    )
-
-
-def _matrix(part: Any) -> Any:
-    from scipy import sparse
-
-    if sparse.issparse(part):
-        return sparse.csr_array(part)
-    if hasattr(part, "columns"):
-        odd = [str(name) for name, kind in part.dtypes.items() if kind.kind not in "biuf"]
-        if odd:
-            raise ValueError(f"Columns {', '.join(odd)} are not numbers; encode them before fit.")
-    X = np.asarray(part)
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-
-
-def _labels(part: Any) -> Any:
-    y = np.asarray(part).ravel()
-    return y.astype(str) if y.dtype == object else y
+def _chunk(given: list[str], names: Any, number: int, *parts: Any) -> Chunk:
+    found = dict(zip(given, parts, strict=True))
+    return given_chunk(found["X"], found.get("y"), found.get("weight"), names, f"partition {number}")
 
 
 def _numbered(function: Callable[[Chunk], Chunk], chunk: Chunk, number: int) -> Chunk:

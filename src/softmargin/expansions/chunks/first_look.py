@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softmargin.expansions.chunks.chunk import Chunk, check_finite
+from softmargin.expansions.chunks.given import one_label_type
 from softmargin.expansions.protocol import Array
 
 __all__ = ["Census", "FirstLook", "Look", "Sample", "sample_rows", "stratified"]
@@ -61,11 +62,11 @@ class Look(Census):
         seen = [look for look in looks if look.sample is not None]
         if not seen:
             raise ValueError("There are no rows: every chunk is empty.")
-        values, place = np.unique(np.concatenate([look.values for look in seen]), return_inverse=True)
-        weights = np.bincount(place, weights=np.concatenate([look.weights for look in seen])).astype(float)
-        starts = np.cumsum([0, *(look.n_rows for look in seen)])
         samples = [look.sample for look in seen if look.sample is not None]
         chunk = _joined([one.chunk for one in samples])
+        values, place = np.unique(one_label_type([look.values for look in seen]), return_inverse=True)
+        weights = np.bincount(place, weights=np.concatenate([look.weights for look in seen])).astype(float)
+        starts = np.cumsum([0, *(look.n_rows for look in seen)])
         rows = np.concatenate([one.rows + start for one, start in zip(samples, starts, strict=False)])
         return cls(int(starts[-1]), values, weights, Sample(chunk, rows, np.concatenate([s.times for s in samples])))
 
@@ -145,12 +146,14 @@ def _most_rows(n_columns: int, room: int | None) -> int:
 def _joined(parts: Sequence[Chunk]) -> Chunk:
     return Chunk(
         _stacked([part.X for part in parts]),
-        None if parts[0].y is None else np.concatenate([part.labels for part in parts]),
-        None if parts[0].weight is None else np.concatenate([part.weights for part in parts]),
+        None if all(part.y is None for part in parts) else np.concatenate([part.labels for part in parts]),
+        None if all(part.weight is None for part in parts) else np.concatenate([part.weights for part in parts]),
     )
 
 
 def _stacked(parts: list[Any]) -> Any:
+    if len({sparse.issparse(part) for part in parts}) > 1:
+        raise ValueError("X is sparse in some chunks and dense in others; give the rows of all chunks in one form.")
     if sparse.issparse(parts[0]):
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
     return np.concatenate(parts)

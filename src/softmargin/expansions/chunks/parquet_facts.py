@@ -120,9 +120,14 @@ class Survey:
         """The labels, in order."""
         labels = [label for label in self.labels if label is not None]
         try:
+            if len({isinstance(label, bool) for label in labels}) > 1:
+                raise TypeError("truth values beside other labels")
             return tuple(sorted(labels))
         except TypeError as error:
-            raise ValueError(f"the target holds labels that have no order together: {labels[:10]}") from error
+            raise ValueError(
+                f"the target holds labels of several types, which have no order together: {labels[:10]}; store it as "
+                "one type in every file."
+            ) from error
 
     def median(self, name: str) -> float:
         """The median of a sample of a column's values; 0 where it has none."""

@@ -140,6 +140,8 @@ class ChunkedLabels:
     def values(self) -> NDArray[Any]:
         """How chunks write each class that has a row of positive weight."""
         census = self.rows.census
+        if isinstance(census, Look) and census.sample is not None:
+            census.sample.chunk.labels  # noqa: B018 - refuses rows without labels
         return census.values[census.weights > 0]
 
     @property
