@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from numbers import Integral
 from typing import Any
 
@@ -20,6 +20,7 @@ __all__ = [
     "JOBS",
     "LEVEL",
     "NONE",
+    "NUMBER",
     "PATH",
     "POSITIVE",
     "TEXT",
@@ -36,6 +37,7 @@ __all__ = [
     "number",
     "one_of",
     "real_numbers",
+    "settle_numbers",
     "several",
 ]
 
@@ -58,7 +60,7 @@ class Constraint:
         if _is_narrow(value):
             raise ValueError(
                 f"{name} is a {type(value).__name__}, whose numbers wrap round or lose digits; give it as "
-                f"{name}={float(value):g}."
+                f"{name.partition(' ')[0]}={float(value):g}."
             )
         if not self.allows(value):
             raise ValueError(f"{name} must be {self.words}; got {_shown(value)}.")
@@ -139,6 +141,21 @@ def check_each(constraints: Mapping[str, Constraint], **given: Any) -> None:
         constraints[name].check(name, value)
 
 
+def settle_numbers(made: Any) -> None:
+    """Check the fields of a dataclass that are declared as numbers, and keep them as numbers of Python's.
+
+    Arithmetic with a scalar of NumPy's is done in its type, whose whole numbers wrap round and have no negative powers.
+    """
+    for field in fields(made) if is_dataclass(made) else ():
+        kind, _, rest = (field.type if isinstance(field.type, str) else field.type.__name__).partition(" | ")
+        if kind not in ("float", "int") or not field.init:
+            continue
+        value = getattr(made, field.name)
+        (NONE | NUMBER if rest == "None" else NUMBER).check(field.name, value)
+        if isinstance(value, np.number):
+            object.__setattr__(made, field.name, value.item())
+
+
 def check_fitted(name: str, model: Any) -> None:
     """Refuse what is no classifier, by the name of its argument, and a classifier before its fit (NotFittedError)."""
     from sklearn.utils.validation import check_is_fitted  # losses need none of it, and read this module
@@ -170,8 +187,8 @@ def real_numbers(name: str, value: Any) -> np.ndarray:
     check_unmasked(name, value)
     try:
         array = value.toarray() if hasattr(value, "toarray") else np.asarray(value)
-        if array.dtype.kind in "cMm":
-            raise TypeError(f"values of type {array.dtype}")
+        if array.dtype.kind not in "biufO" or (array.dtype == object and any(one is None for one in array.flat)):
+            raise TypeError(f"values of type {'None' if array.dtype == object else array.dtype.name}")
         return np.asarray(array, dtype=np.float64)
     except OverflowError:
         raise ValueError(f"{name} holds a number beyond the range of double precision; scale or remove it.") from None
@@ -199,6 +216,7 @@ CLASSIFIER = Constraint("a classifier (an object with fit and predict)", _classi
 TEXT = instance("a string", str)
 PATH = instance("a path", str, os.PathLike)
 COUNT = integer(1)
+NUMBER = number("a number", lambda value: True)
 JOBS = NONE | Constraint("an integer other than 0", lambda value: integer(-(2**31)).allows(value) and value != 0)
 POSITIVE = number("a positive, finite number", lambda value: 0 < value < np.inf)
 LEVEL = number("strictly between 0 and 1", lambda value: 0 < value < 1)

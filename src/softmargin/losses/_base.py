@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from numbers import Real
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
+
+from softmargin._constraints import LEVEL, check_unmasked, real_numbers, settle_numbers
 
 __all__ = ["TIE", "Kink", "Loss", "Majorizer", "NoLink", "elementwise", "floating", "require"]
 
@@ -62,15 +63,17 @@ class Majorizer:
         return self.weights * self.loss.value(v) + self.tilt * v + self.constant
 
 
-def floating(u: ArrayLike) -> Array:
-    """``u`` as a floating array: float dtype kept, others made float64."""
-    array = np.asarray(u)
-    return array if array.dtype.kind == "f" else array.astype(np.float64)
+def floating(u: ArrayLike, name: str = "u") -> Array:
+    """``u`` as a floating array: float dtype kept, others made float64; ``name`` is that of the argument."""
+    if isinstance(u, np.ndarray) and u.dtype.kind == "f":
+        check_unmasked(name, u)
+        return np.asarray(u)
+    return np.asarray(u) if isinstance(u, np.floating) else real_numbers(name, u)
 
 
-def elementwise(function: Callable[[Array], Array], u: ArrayLike) -> Any:
+def elementwise(function: Callable[[Array], Array], u: ArrayLike, name: str = "u") -> Any:
     """Apply ``function`` to ``u`` as a floating array, silently; dtype in is dtype out, scalar in is scalar out."""
-    array = floating(u)
+    array = floating(u, name)
     with np.errstate(all="ignore"):
         if array.ndim == 1 and array.size > 2 * _BLOCK:
             result = np.empty_like(array)
@@ -90,17 +93,6 @@ def require(condition: bool, name: str, value: object, allowed: str) -> None:
     """Raise a ValueError naming the parameter, the value seen and what is allowed."""
     if not condition:
         raise ValueError(f"{name} must be {allowed}; got {value!r}.")
-
-
-def _require_numbers(loss: Loss) -> None:
-    """Refuse hyperparameters of other types by name, before comparisons refuse them cryptically."""
-    if not is_dataclass(loss):
-        return
-    for field in fields(loss):
-        value, kind, _, none = getattr(loss, field.name), *str(field.type).partition(" | ")
-        if kind in ("float", "int", str(float), str(int)) and not (none == "None" and value is None):
-            allowed = "a number or None" if none else "a number"
-            require(isinstance(value, Real) and not isinstance(value, bool), field.name, value, allowed)
 
 
 class Loss:
@@ -169,18 +161,18 @@ class Loss:
 
     def probability(self, f: ArrayLike, weight: float = 0.5) -> Any:
         """P(y = +1) at score ``f`` when the classes were weighted ``(1 - weight, weight)``."""
-        require(0 < weight < 1, "weight", weight, "strictly between 0 and 1")
+        LEVEL.check("weight", weight)
         shift = float(logit(weight))
-        return elementwise(lambda a: expit(self._log_odds(a) + shift), f)
+        return elementwise(lambda a: expit(self._log_odds(a) + shift), f, "f")
 
     def log_odds(self, f: ArrayLike) -> Any:
         """``logit P(y = +1)`` at score ``f``, where ``probability`` would round to 0 or 1."""
-        return elementwise(self._log_odds, f)
+        return elementwise(self._log_odds, f, "f")
 
     def score(self, p: ArrayLike, weight: float = 0.5) -> Any:
         """The population minimiser at P(y = +1) = ``p``; may be infinite."""
-        require(0 < weight < 1, "weight", weight, "strictly between 0 and 1")
-        array = np.asarray(p, dtype=float)
+        LEVEL.check("weight", weight)
+        array = real_numbers("p", p)
         require(bool(np.all((array >= 0) & (array <= 1))), "p", p, "between 0 and 1")
         if weight == 0.5:
             return elementwise(self._score, p)
@@ -189,7 +181,7 @@ class Loss:
 
     def observed(self, p: ArrayLike) -> Any:
         """P(observed label = +1) at ``probability`` equal to ``p``; they differ under a model of label noise."""
-        return elementwise(lambda a: a, p)
+        return elementwise(lambda a: a, p, "p")
 
     @property
     def has_conjugate(self) -> bool:
@@ -198,7 +190,7 @@ class Loss:
 
     def conjugate(self, v: ArrayLike) -> Any:
         """``sup_u v u - phi(u)``, inf outside its domain, where a closed form is known."""
-        return elementwise(self._conjugate, v)
+        return elementwise(self._conjugate, v, "v")
 
     def trust(self, u: ArrayLike) -> Any:
         """How far a label at margin ``u`` is believed, in [0, 1], nondecreasing in the margin.
@@ -210,7 +202,7 @@ class Loss:
 
     def majorize(self, u: ArrayLike) -> Majorizer:
         """A convex bound that touches this loss at the margins ``u``; nonconvex losses override it."""
-        u = np.asarray(u, dtype=float)
+        u = real_numbers("u", u)
         return Majorizer(self, np.ones_like(u), np.zeros_like(u), np.zeros_like(u))
 
     @property
@@ -241,13 +233,13 @@ class Loss:
         if own is not None:
 
             def checked(self: Loss) -> None:
-                _require_numbers(self)
+                settle_numbers(self)
                 own(self)
 
             cls.__post_init__ = checked  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
-        _require_numbers(self)
+        settle_numbers(self)
 
     def _evaluate(self, u: Array) -> tuple[Array, Array, Array]:
         return self._value(u), self._slope(u), self._curvature(u)

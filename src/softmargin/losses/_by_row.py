@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softmargin._constraints import real_numbers, several
 from softmargin.losses._base import Array, Kink, Loss, Majorizer, NoLink, floating, require
 from softmargin.losses._convex import Logistic
 from softmargin.losses._likelihood import Copas
@@ -30,6 +31,16 @@ from softmargin.losses._likelihood import Copas
 __all__ = ["ByClass", "CappedByRow"]
 
 Codes = NDArray[np.integer[Any]]
+
+_LOSSES = several("a tuple of one loss per class", lambda one: isinstance(one, Loss))
+
+
+def _class_codes(codes: Any, n_classes: int) -> Codes:
+    found = np.asarray(codes)
+    numbered = found.ndim == 1 and found.dtype.kind in "iu"
+    if not numbered or (found.size and not 0 <= found.min() <= found.max() < n_classes):
+        raise ValueError(f"codes must be a class number from 0 to {n_classes - 1} for each row; got {codes!r}.")
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +68,10 @@ class ByClass(Loss):
     family = "robust"
 
     def __post_init__(self) -> None:
-        require(len(self.losses) > 0, "losses", self.losses, "one loss per class")
+        _LOSSES.check("losses", self.losses)
+        object.__setattr__(self, "losses", tuple(self.losses))
+        if self.codes is not None:
+            object.__setattr__(self, "codes", _class_codes(self.codes, len(self.losses)))
         bounds = {type(loss.majorize(np.zeros(1)).loss) for loss in self.losses}
         require(len(bounds) == 1, "losses", self.losses, "of one family, bounded by one convex loss")
 
@@ -166,6 +180,9 @@ class CappedByRow(Loss):
     base = Logistic()
 
     def __post_init__(self) -> None:
+        caps = real_numbers("caps", self.caps)
+        require(caps.ndim == 1, "caps", caps, "one number for each row")
+        object.__setattr__(self, "caps", caps)
         least = float(np.min(self.caps, initial=math.inf))
         require(least >= math.log(2) * (1 - 1e-12), "caps", least, "at least log(2) = 0.693147")
 
@@ -187,10 +204,10 @@ class CappedByRow(Loss):
 
     def retained(self, u: ArrayLike) -> NDArray[np.bool_]:
         """True where the row still counts."""
-        return floating(u) >= self.at
+        return self._margins(u) >= self.at
 
     def value(self, u: ArrayLike) -> Any:
-        return np.minimum(self.base.value(u), self.caps)
+        return np.minimum(self.base.value(self._margins(u)), self.caps)
 
     def slope(self, u: ArrayLike) -> Any:
         return self.base.slope(u) * self.retained(u)
@@ -204,8 +221,14 @@ class CappedByRow(Loss):
     def evaluate(self, u: ArrayLike) -> tuple[Array, Array, Array]:
         return self.value(u), self.slope(u), self.curvature(u)
 
-    def majorize(self, u: ArrayLike) -> Majorizer:
+    def _margins(self, u: ArrayLike) -> Array:
         u = floating(u)
+        if u.shape not in ((), self.caps.shape):
+            raise ValueError(f"u must hold a margin for each of the {len(self.caps)} caps; got shape {u.shape}.")
+        return u
+
+    def majorize(self, u: ArrayLike) -> Majorizer:
+        u = self._margins(u)
         kept = self.retained(u)
         constant = np.where(kept, 0.0, self.caps)
         return Majorizer(self.base, kept.astype(u.dtype), np.zeros_like(u), constant)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
+from softmargin._constraints import settle_numbers
 from softmargin.losses._base import Array, require
 
 __all__ = ["Entropy", "Gini", "LogEntropy", "Matsushita", "PowerEntropy"]
@@ -30,6 +31,9 @@ class Entropy:
     """A permissible function. Subclasses are frozen dataclasses; arrays below are floating, ``x >= 0``."""
 
     name = ""
+
+    def __post_init__(self) -> None:
+        settle_numbers(self)
 
     @property
     def offset(self) -> float:
@@ -136,6 +140,7 @@ class Matsushita(Entropy):
     name = "matsushita"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(0 <= self.mu < 1, "mu", self.mu, "in [0, 1)")
 
     @property
@@ -187,6 +192,7 @@ class PowerEntropy(Entropy):
     name = "power"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(0 < self.power < 1, "power", self.power, "strictly between 0 and 1 (1/2 is Matsushita, 1 is Gini)")
 
     @property

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from softmargin._constraints import NONE, Constraint
 from softmargin.losses._base import Array
 from softmargin.losses._differentiate import Function, differentiate, label
 from softmargin.losses._entropy import Entropy, Tail
@@ -22,6 +23,7 @@ __all__ = ["CustomEntropy"]
 
 _GRID = np.concatenate([np.linspace(-700, -40, 660, endpoint=False), np.linspace(-40, 0, 2001)])
 _PROBES = expit(np.linspace(-12, 0, 200))
+_FUNCTION = Constraint("a function of arrays", callable)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,10 @@ class CustomEntropy(Entropy):
     name = "custom"
 
     def __post_init__(self) -> None:
+        _FUNCTION.check("phi", self.phi)
+        for name in ("dphi", "d2phi", "inverse_link"):
+            (NONE | _FUNCTION).check(name, getattr(self, name))
+        self._require_numbers()
         inner = _PROBES[_PROBES < 0.45]
         slope = self.dphi or differentiate(self.phi, inner, relative=True)
         bend = self.d2phi or differentiate(slope, inner, relative=True)
@@ -129,6 +135,21 @@ class CustomEntropy(Entropy):
             if np.all(done):
                 break
         return np.where(goal >= self._sizes[0], 0, expit(eta))
+
+    def _require_numbers(self) -> None:
+        """Refuse functions that are none of arrays of probabilities, or scores: one real number each."""
+        with np.errstate(all="ignore"):
+            for name, at in (("phi", _PROBES), ("dphi", _PROBES), ("d2phi", _PROBES), ("inverse_link", _GRID)):
+                function = getattr(self, name)
+                if function is None:
+                    continue
+                try:
+                    found = np.asarray(function(at.copy()))
+                except Exception as error:
+                    raise ValueError(f"{name} must be a function of arrays; it raised {error!r}.") from error
+                if found.shape != at.shape or found.dtype.kind not in "iuf":
+                    seen = f"{found.dtype} of shape {found.shape}"
+                    raise ValueError(f"{name} must return a real number for each it is given; got {seen}.")
 
     def _validate(self, ends: Array) -> None:
         q = _PROBES

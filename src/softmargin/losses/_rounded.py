@@ -18,13 +18,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softmargin.losses._base import Array, Loss
+from softmargin._constraints import POSITIVE
+from softmargin.losses._base import Array, Loss, require
 
 __all__ = ["Rounded", "can_round"]
 
 
 def can_round(loss: Loss) -> bool:
     """Whether a loss is convex with corners between straight pieces, which is what the certificate asks for."""
+    require(isinstance(loss, Loss), "loss", loss, "a Loss")
     if not loss.convex or loss.smooth or not loss.kinks:
         return False
     near = np.array([kink.at + side for kink in loss.kinks for side in (-1e-3, 1e-3)])
@@ -37,6 +39,10 @@ class Rounded(Loss):
 
     base: Loss
     half_width: float
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.base, Loss), "base", self.base, "a Loss")
+        POSITIVE.check("half_width", self.half_width)
 
     @property
     def floor(self) -> float:

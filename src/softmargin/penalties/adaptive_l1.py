@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._constraints import is_number
+from softmargin._constraints import number
 from softmargin.penalties.penalty import ElasticNet, Penalty
 from softmargin.penalties.registry import register
 
@@ -22,6 +22,7 @@ Array = NDArray[np.floating[Any]]
 
 _ZERO = 1e-8
 _STEEPEST = 16.0  # beyond it squares of the factors of zero coefficients overflow
+_POWER = number(f"a positive number of at most {_STEEPEST:g}", lambda value: 0 < value <= _STEEPEST)
 
 
 @register("adaptive_l1")
@@ -43,11 +44,8 @@ class AdaptiveL1(Penalty):
     rounds: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        _POWER.check("power of AdaptiveL1", self.power)
         super().__post_init__()
-        if not (is_number(self.power) and 0 < self.power <= _STEEPEST):
-            raise ValueError(
-                f"power of AdaptiveL1 must be a positive number of at most {_STEEPEST:g}; got {self.power!r}."
-            )
 
     @property
     def pilot(self) -> ElasticNet:

@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import BOOLEAN, instance
 from softmargin.penalties.penalty import ElasticNet, Penalty
 
 __all__ = ["ClassPenalty"]
 
 Array = NDArray[np.floating[Any]]
+
+_PENALTY = instance("a penalty object such as ElasticNet(1.0)", Penalty)
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,10 @@ class ClassPenalty:
     penalty: Penalty
     group: bool = True
     factors: Array | None = None
+
+    def __post_init__(self) -> None:
+        _PENALTY.check("penalty", self.penalty)
+        BOOLEAN.check("group", self.group)
 
     @property
     def ridge(self) -> float:

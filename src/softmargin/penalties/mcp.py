@@ -38,8 +38,8 @@ class MCP(Penalty):
     knee: float = 1.0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_curve("MCP", self.shape, 0.0, self.knee)
+        super().__post_init__()
 
     def relative_slopes(self, size: Array) -> Array:
         return np.maximum(1.0 - size / (self.shape * self.knee), 0.0)

@@ -22,17 +22,18 @@ penalty. One file defines and registers a penalty; estimators then take its name
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._constraints import BOOLEAN
+from softmargin._constraints import BOOLEAN, number, settle_numbers
 
 __all__ = ["ElasticNet", "Penalty"]
 
 Array = NDArray[np.floating[Any]]
+
+_RATIO = number("between 0 and 1", lambda value: 0 <= value <= 1)
 
 
 def _are_factors(values: Any) -> bool:
@@ -58,9 +59,8 @@ class Penalty:
     rounds: ClassVar[int] = 100
 
     def __post_init__(self) -> None:
-        number = isinstance(self.l1_ratio, Real) and not isinstance(self.l1_ratio, bool)
-        if not number or not 0 <= self.l1_ratio <= 1:
-            raise ValueError(f"l1_ratio must be between 0 and 1; got {self.l1_ratio!r}.")
+        _RATIO.check("l1_ratio", self.l1_ratio)
+        settle_numbers(self)
         if not self.convex and self.l1_ratio == 0:
             raise ValueError(
                 f"l1_ratio of {type(self).__name__} must be positive; for a pure ridge use ElasticNet(0.0)."

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._constraints import is_number
+from softmargin._constraints import POSITIVE, number
 from softmargin.penalties.penalty import Penalty
 from softmargin.penalties.registry import register
 
@@ -23,10 +23,8 @@ Array = NDArray[np.floating[Any]]
 
 def check_curve(name: str, shape: float, least: float, knee: float) -> None:
     """Refuse curves that bend upwards or have no knee."""
-    if not is_number(shape) or not shape > least:
-        raise ValueError(f"shape of {name} must exceed {least:g}; got {shape!r}.")
-    if not (is_number(knee) and 0 < knee < np.inf):
-        raise ValueError(f"knee of {name} must be a positive number; got {knee!r}.")
+    number(f"a finite number above {least:g}", lambda value: least < value < np.inf).check(f"shape of {name}", shape)
+    POSITIVE.check(f"knee of {name}", knee)
 
 
 @register("scad")
@@ -46,8 +44,8 @@ class SCAD(Penalty):
     knee: float = 1.0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_curve("SCAD", self.shape, 1.0, self.knee)
+        super().__post_init__()
 
     def relative_slopes(self, size: Array) -> Array:
         return np.clip((self.shape * self.knee - size) / ((self.shape - 1) * self.knee), 0.0, 1.0)
