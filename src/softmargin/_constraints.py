@@ -6,7 +6,8 @@ A bool is no number here, and an array no scalar: ``C=True`` and ``C=[1.0]`` are
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from numbers import Integral
 from typing import Any
@@ -28,7 +29,13 @@ __all__ = [
     "check_each",
     "check_fitted",
     "check_labels",
+    "check_named",
+    "check_one_type",
+    "check_rows",
+    "check_training_rows",
     "check_unmasked",
+    "class_codes",
+    "finite_numbers",
     "having",
     "instance",
     "integer",
@@ -39,6 +46,7 @@ __all__ = [
     "real_numbers",
     "settle_numbers",
     "several",
+    "within_doubles",
 ]
 
 
@@ -166,6 +174,7 @@ def check_fitted(name: str, model: Any) -> None:
 
 def check_labels(y: Any, classes: Any, n: int, names: tuple[str, str] = ("y", "X")) -> np.ndarray:
     """Labels of ``n`` rows, one of ``classes`` each; ``names`` are those of the labels and of the rows."""
+    check_one_type(names[0], y)
     y, known = np.asarray(y), np.asarray(classes).tolist()
     if y.shape != (n,):
         raise ValueError(f"{names[0]} must hold one label per row of {names[1]}; got shape {y.shape} for {n} rows.")
@@ -186,14 +195,104 @@ def real_numbers(name: str, value: Any) -> np.ndarray:
     """An array in double precision of whatever holds numbers; what does not is refused by the name of its argument."""
     check_unmasked(name, value)
     try:
-        array = value.toarray() if hasattr(value, "toarray") else np.asarray(value)
-        if array.dtype.kind not in "biufO" or (array.dtype == object and any(one is None for one in array.flat)):
-            raise TypeError(f"values of type {'None' if array.dtype == object else array.dtype.name}")
-        return np.asarray(array, dtype=np.float64)
+        with within_doubles(name):
+            return _as_doubles(value)
+    except (TypeError, ValueError) as error:
+        if str(error).startswith(name):
+            raise
+        raise ValueError(f"{name} must hold numbers; got {_shown(value)} ({error}).") from None
+
+
+def _as_doubles(value: Any) -> np.ndarray:
+    array = value.toarray() if hasattr(value, "toarray") else np.asarray(value)
+    if array.dtype.kind not in "biufO" or (array.dtype == object and any(one is None for one in array.flat)):
+        raise TypeError(f"values of type {'None' if array.dtype == object else array.dtype.name}")
+    return np.asarray(array, dtype=np.float64)
+
+
+def finite_numbers(name: str, value: Any, *shape: int | None) -> np.ndarray:
+    """Such an array without NaN and infinite values, of a shape; None stands for any length."""
+    array = real_numbers(name, value)
+    fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    if not fits:
+        wanted = ", ".join("n" if n is None else str(n) for n in shape)
+        raise ValueError(f"{name} must be an array of shape ({wanted}); got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinite values; fill or remove them.")
+    return array
+
+
+@contextmanager
+def within_doubles(name: str) -> Iterator[None]:
+    """Whole numbers that no double holds are refused by the name of the argument they come from."""
+    try:
+        yield
     except OverflowError:
         raise ValueError(f"{name} holds a number beyond the range of double precision; scale or remove it.") from None
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers; got {_shown(value)} ({error}).") from None
+
+
+def check_rows(name: str, X: Any, n_columns: int | None = None, **options: Any) -> Any:
+    """Rows as scikit-learn checks them, with ``n_columns`` columns where that is known; ``name`` is the argument's."""
+    from sklearn.utils import check_array
+
+    check_unmasked(name, X)
+    try:
+        with within_doubles(name):
+            X = check_array(X, input_name=name, **options)
+    except ValueError as error:
+        raise (error if name in str(error) else ValueError(f"{name}: {error}")) from None
+    if n_columns is not None and X.shape[1] != n_columns:
+        raise ValueError(f"{name} must have the {n_columns} columns that the model was fitted to; got {X.shape[1]}.")
+    return X
+
+
+def check_one_type(name: str, labels: Any) -> None:
+    """Refuse masked labels, and a list of text and other labels, which NumPy would make text of: 0 and "0" differ."""
+    check_unmasked(name, labels)
+    if isinstance(labels, (list, tuple)):
+        kinds = {type(label).__name__: isinstance(label, str) for label in labels}
+        if len(set(kinds.values())) > 1:
+            raise TypeError(
+                f"{name} must hold labels of one type; got {', '.join(sorted(kinds))}. Drop rows without a label, and "
+                "convert the others to text."
+            )
+
+
+def class_codes(name: str, labels: Any) -> tuple[Any, Any]:
+    """The labels in their order and the number of each row's label among them."""
+    check_one_type(name, labels)
+    found = np.asarray(labels)
+    if found.ndim != 1:
+        raise ValueError(f"{name} must hold one label per row; got shape {found.shape}.")
+    if found.dtype.kind in "fcMm" and np.any(found != found):
+        raise ValueError(f"{name} contains NaN; drop rows without a label.")
+    try:
+        return np.unique(found, return_inverse=True)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in found.tolist()}))
+        raise ValueError(
+            f"{name} must hold labels of one type; got {kinds}. Drop rows without a label, and convert the others to "
+            "text."
+        ) from error
+
+
+def check_named(name: str, values: Any, n: int, what: str) -> list[Any]:
+    """The names given to ``n`` things, one each."""
+    listed = list(values) if hasattr(values, "__iter__") and not isinstance(values, (str, bytes)) else None
+    if listed is None or len(listed) != n:
+        got = repr(values) if listed is None else str(len(listed))
+        raise ValueError(f"{name} must be one for each of the {n} {what}; got {got}.")
+    return listed
+
+
+def check_training_rows(X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+    """Rows and their labels as scikit-learn checks them."""
+    from sklearn.utils import check_X_y
+
+    check_unmasked("X", X)
+    check_one_type("y", y)
+    with within_doubles("X"):
+        return check_X_y(X, y, **options)
 
 
 def _classifies(value: Any) -> bool:

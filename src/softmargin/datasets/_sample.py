@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from softmargin._constraints import BOOLEAN, class_codes
+
 __all__ = ["Sample", "flip_labels", "require_rate", "require_size", "require_spread"]
 
 
@@ -75,17 +77,17 @@ def flip_labels(
     2
     """
     require_rate(rate, "rate")
-    y = np.asarray(y)
+    BOOLEAN.check("exact", exact)
+    classes, codes = class_codes("y", y)
     rng = check_random_state(random_state)
-    classes, codes = np.unique(y, return_inverse=True)
-    mask = np.zeros(len(y), dtype=bool)
+    mask = np.zeros(len(codes), dtype=bool)
     if exact:
-        mask[rng.permutation(len(y))[: round(rate * len(y))]] = True
+        mask[rng.permutation(len(codes))[: round(rate * len(codes))]] = True
     else:
-        mask = rng.uniform(size=len(y)) < rate
+        mask = rng.uniform(size=len(codes)) < rate
     if mask.any() and len(classes) < 2:
         raise ValueError(f"y has one class only ({classes[0]!r}); there is no other label to flip to.")
     if len(classes) > 1:
-        step = rng.randint(1, len(classes), size=len(y))
+        step = rng.randint(1, len(classes), size=len(codes))
         codes = np.where(mask, (codes + step) % len(classes), codes)
     return classes[codes], mask

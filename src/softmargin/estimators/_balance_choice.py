@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_X_y
 
+from softmargin._constraints import check_training_rows
 from softmargin.expansions import Kernel, expand
 from softmargin.losses import BalancedHinge
 from softmargin.paths import balance_path
@@ -62,7 +62,7 @@ def choose_balance(
     """
     if criterion not in _CRITERIA:
         raise ValueError(f"criterion must be one of {_CRITERIA}; got {criterion!r}.")
-    X, y = check_X_y(X, y, dtype=np.float64)
+    X, y = check_training_rows(X, y, dtype=np.float64)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) != 2:
         raise ValueError(f"choosing the balance is for two classes; y has {len(classes)}.")

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import class_codes
+
 __all__ = ["Consensus", "dawid_skene", "encode_answers", "recode"]
 
 Array = NDArray[np.floating[Any]]
@@ -40,13 +42,21 @@ def encode_answers(annotators: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     answers = np.asarray(annotators, dtype=object)
     if answers.ndim != 2:
         raise ValueError(f"annotators must have a row per row of X and a column per annotator; got {answers.shape}.")
-    given = np.array([[value is not None and value == value for value in row] for row in answers], dtype=bool)
+    if 0 in answers.shape:
+        raise ValueError(f"annotators has no answer; got shape {answers.shape}.")
+    given = np.array([[_is_answer(value) for value in row] for row in answers])
     if not given.any(axis=1).all():
         raise ValueError("annotators holds a row without any answer; give every row at least one.")
-    classes = np.unique(np.array(answers[given].tolist()))
     codes = np.full(answers.shape, -1)
-    codes[given] = np.searchsorted(classes, np.array(answers[given].tolist()))
+    classes, codes[given] = class_codes("annotators", answers[given].tolist())
     return classes, codes
+
+
+def _is_answer(value: Any) -> bool:
+    try:
+        return value is not None and bool(value == value)
+    except (TypeError, ValueError):  # a missing value of pandas has no truth
+        return False
 
 
 def recode(names: NDArray[Any], codes: NDArray[np.intp], classes: NDArray[Any]) -> NDArray[np.intp]:

@@ -9,18 +9,31 @@ rows so far out that they have turned that one are let go of only by further sta
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_array, check_consistent_length
+
+from softmargin._constraints import (
+    CLASSIFIER,
+    POSITIVE,
+    check_each,
+    check_training_rows,
+    class_codes,
+    is_number,
+    several,
+)
 
 __all__ = ["breakdown"]
 
 Array = NDArray[np.floating[Any]]
+
+_ALLOWED = {
+    "shares": several("a list of numbers"),
+    "distance": POSITIVE,
+}
 
 
 def breakdown(
@@ -57,16 +70,15 @@ def breakdown(
     >>> bool(plain[1] > plain[0] + 0.05), bool(robust[1] < robust[0] + 0.01)
     (True, True)
     """
-    X, y = check_array(X, dtype=[np.float64, np.float32]), np.asarray(y)
-    check_consistent_length(X, y)
-    classes = np.unique(y)
+    CLASSIFIER.check("model", model)
+    check_each(_ALLOWED, shares=shares, distance=distance)
+    for share in shares:
+        if not (is_number(share) and 0 <= share < 1):
+            raise ValueError(f"shares must lie in [0, 1); got {share!r}.")
+    X, y = check_training_rows(X, y, dtype=[np.float64, np.float32])
+    classes, _ = class_codes("y", y)
     if len(classes) != 2:
         raise ValueError(f"breakdown is for two classes; y holds {classes.tolist()!r}.")
-    for share in shares:
-        if not 0 <= share < 1:
-            raise ValueError(f"shares must lie in [0, 1); got {share!r}.")
-    if not 0 < distance < math.inf:
-        raise ValueError(f"distance must be a positive, finite number; got {distance!r}.")
     upper, lower = X[y == classes[1]].mean(axis=0), X[y == classes[0]].mean(axis=0)
     place = 0.5 * (upper + lower) + distance * 0.5 * (upper - lower)
     errors = []

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import check_array
 
-from softmargin._constraints import LEVEL, check_fitted, integer, one_of
+from softmargin._constraints import LEVEL, check_fitted, check_rows, integer, one_of
 from softmargin.inference import _suitable
 from softmargin.inference._sandwich import LinearFit, optimal_slope, sandwich
 from softmargin.losses import NoLink
@@ -94,7 +93,7 @@ class Inference:
         check_fitted("estimator", estimator)
         _suitable.check_estimator(estimator, method)
         self.estimator, self.method = estimator, method
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = check_rows("X", X, accept_sparse="csr", dtype=[np.float64, np.float32])
         signs = _suitable.check_rows(estimator, X, y)
         weight = row_weights(sample_weight, X.shape[0])
         check_weight_range(weight[weight > 0], estimator.C)
@@ -120,9 +119,8 @@ class Inference:
 
     def decision_interval(self, X: Any, level: float = 0.95) -> Array:
         """Pointwise intervals for the score of each row, shape (n, 2)."""
-        D = _design(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
-        if D.shape[1] != len(self.theta_):
-            raise ValueError(f"X has {D.shape[1] - 1} columns, but the estimator has {len(self.theta_) - 1} features.")
+        LEVEL.check("level", level)
+        D = _design(check_rows("X", X, len(self.theta_) - 1, accept_sparse="csr", dtype=[np.float64, np.float32]))
         used = np.isfinite(self.standard_errors_)
         D, cov = D[:, used], self.covariance_[np.ix_(used, used)]
         spread = np.sqrt(np.maximum(np.einsum("ij,ij->i", D @ cov, D), 0))

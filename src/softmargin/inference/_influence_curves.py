@@ -23,10 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.base import clone
-from sklearn.utils import check_array
-from sklearn.utils.validation import _num_samples
 
-from softmargin._constraints import check_fitted, check_labels
+from softmargin._constraints import check_fitted, check_labels, check_rows
 
 __all__ = ["InfluenceCurves", "influence", "sensitivity"]
 
@@ -128,11 +126,10 @@ def sensitivity(model: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> Array:
         raise ValueError(f"sensitivity is for two classes; the model knows {model.classes_.tolist()}.")
     if getattr(model, "kernel", None) == "precomputed":
         raise ValueError("kernel='precomputed' has no features to add a row to; use the kernel by name.")
-    X, X_new = check_array(X, accept_sparse="csr"), check_array(X_new, accept_sparse="csr")
+    X = check_rows("X", X, getattr(model, "n_features_in_", None), accept_sparse="csr")
+    X_new = check_rows("X_new", X_new, X.shape[1], accept_sparse="csr")
     y = check_labels(y, model.classes_, X.shape[0])
     y_new = check_labels(y_new, model.classes_, X_new.shape[0], ("y_new", "X_new"))
-    if X_new.shape[1] != X.shape[1]:
-        raise ValueError(f"X_new must have the {X.shape[1]} columns of X; got {X_new.shape[1]}.")
     before = np.asarray(model.decision_function(X))
     stack = sparse.vstack if sparse.issparse(X) else np.vstack
     after = [
@@ -153,13 +150,17 @@ def _posed(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
         raise ValueError("influence needs a ridge penalty (l1_ratio=0) and no landmarks; use sensitivity().")
     if any(kink.jump > 0 for kink in model.loss_.kinks):
         raise ValueError(f"{model.loss_!r} has a corner on which rows rest, so influence jumps; use sensitivity().")
-    check_labels(y, model.classes_, _num_samples(X))
+    X = check_rows("X", X, model.n_features_in_, accept_sparse="csr", dtype=[np.float64, np.float32])
+    check_labels(y, model.classes_, X.shape[0])
     probe = copy(model)
     data = probe._training_set(X, y, None)
     if len(data.codes) > _MOST_ROWS:
         raise ValueError(f"influence solves a system of {len(data.codes)} rows; give at most {_MOST_ROWS} of them.")
     data.shared = probe._prepare(data)
-    return probe._problem(data, data.signs()), model.solution_, probe
+    problem, known = probe._problem(data, data.signs()), len(model.solution_.coef)
+    if problem.expansion.shape[1] != known:
+        raise ValueError(f"X must hold the {known} rows that the model was fitted to; got {len(data.codes)}.")
+    return problem, model.solution_, probe
 
 
 def _new_rows(model: Any, probe: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> tuple[Any, Array]:
@@ -167,7 +168,7 @@ def _new_rows(model: Any, probe: Any, X: Any, y: Any, X_new: Any, y_new: Any) ->
         if y_new is not None:
             raise ValueError(f"y_new={y_new!r} was given without its rows X_new; leave both out for the rows of X.")
         X_new, y_new = X, y
-    X_new = check_array(X_new, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X_new = check_rows("X_new", X_new, model.n_features_in_, accept_sparse="csr", dtype=[np.float64, np.float32])
     labels = check_labels(y_new, model.classes_, X_new.shape[0], ("y_new", "X_new"))
     return X_new, np.where(labels == model.classes_[1], 1.0, -1.0)
 

@@ -1,4 +1,4 @@
-"""What a path is asked: arguments are refused by name, as those of estimators are, and labels become codes."""
+"""What a path is asked: arguments are refused by name, as those of estimators are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from softmargin._constraints import COUNT, NONE, Constraint, check_each, number
 from softmargin._parameters import LOSS, NONNEGATIVE, SHARED
 
-__all__ = ["check_given", "class_codes"]
+__all__ = ["check_given"]
 
 
 def _are_costs(value: Any) -> bool:
@@ -35,14 +35,3 @@ _ALLOWED = {
 def check_given(arguments: Mapping[str, Any]) -> None:
     """Refuse the first argument whose value is not allowed; rows, labels and weights are looked at where used."""
     check_each(_ALLOWED, **{name: value for name, value in arguments.items() if name in _ALLOWED})
-
-
-def class_codes(y: Any) -> tuple[Any, Any]:
-    """The labels in their order and the number of each row's label among them."""
-    try:
-        return np.unique(y, return_inverse=True)
-    except TypeError as error:
-        kinds = ", ".join(sorted({type(label).__name__ for label in np.asarray(y).tolist()}))
-        raise ValueError(
-            f"y must hold labels of one type; got {kinds}. Drop rows without a label, and convert the others to text."
-        ) from error

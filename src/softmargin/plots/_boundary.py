@@ -7,8 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._constraints import check_fitted, integer, one_of
-from softmargin.plots._style import INK, class_colour, diverging, new_axes
+from softmargin._constraints import (
+    check_fitted,
+    check_labels,
+    check_named,
+    finite_numbers,
+    integer,
+    one_of,
+    real_numbers,
+)
+from softmargin._parameters import NONNEGATIVE
+from softmargin.plots._style import INK, checked_trust, class_colour, diverging, new_axes
 
 __all__ = ["BoundaryDisplay"]
 
@@ -54,10 +63,16 @@ class BoundaryDisplay:
         kind: str,
         feature_names: tuple[str, str] = ("feature 0", "feature 1"),
     ) -> None:
-        self.feature_names = feature_names
-        self.grid = grid
-        self.response = response
-        self.classes = classes
+        one_of("probability", "score").check("kind", kind)
+        self.feature_names = tuple(check_named("feature_names", feature_names, 2, "features"))
+        across, up = check_named("grid", grid, 2, "features")
+        self.grid = finite_numbers("grid", across, None), finite_numbers("grid", up, None)
+        self.response = real_numbers("response", response)
+        self.classes = np.asarray(check_named("classes", classes, max(len(np.atleast_1d(classes)), 2), "classes"))
+        layers = () if len(self.classes) == 2 else (len(self.classes),)
+        shape = (len(self.grid[1]), len(self.grid[0]), *layers)
+        if self.response.shape != shape:
+            raise ValueError(f"response must have shape {shape}; got {self.response.shape}.")
         self.kind = kind
 
     @classmethod
@@ -96,9 +111,11 @@ class BoundaryDisplay:
             Passed to ``plot``.
         """
         names = tuple(str(name) for name in getattr(X, "columns", ("feature 0", "feature 1")))
-        X = np.asarray(X, dtype=float)
-        if X.ndim != 2 or X.shape[1] != 2:
+        X = real_numbers("X", X)
+        if X.ndim != 2 or X.shape[1] != 2 or not len(X):
             raise ValueError(f"X must have two features to be drawn; got shape {X.shape}.")
+        finite_numbers("X", X, None, 2)
+        NONNEGATIVE.check("margin", margin)
         kinds = {"probability": "predict_proba", "score": "decision_function"}
         one_of("auto", *kinds).check("response", response)
         integer(2).check("resolution", resolution)
@@ -133,6 +150,7 @@ class BoundaryDisplay:
         ``levels`` adds the 10% and 90% lines (scores: the margins), ``boundary`` styles the line between classes,
         ``key`` adds the names of the classes and a colour bar (None: where the figure is the display's own).
         """
+        points = None if X is None or y is None else self._points(X, y, trust)
         key = ax is None if key is None else key
         self.ax_ = new_axes(ax, (5.6, 4.6))
         self.figure_ = self.ax_.figure
@@ -141,8 +159,8 @@ class BoundaryDisplay:
             self._draw_two(levels, style)
         else:
             self._draw_many(style)
-        if X is not None and y is not None:
-            self._draw_points(np.asarray(X, dtype=float), np.asarray(y), trust, size)
+        if points is not None:
+            self._draw_points(*points, size)
         self.ax_.set_xlim(self.grid[0][[0, -1]])
         self.ax_.set_ylim(self.grid[1][[0, -1]])
         self.ax_.set_xlabel(self.feature_names[0])
@@ -209,10 +227,14 @@ class BoundaryDisplay:
             if lead.min() < 0 < lead.max():
                 self.ax_.contour(*self.grid, lead, levels=[0.0], **(style | {"linewidths": 1.2}))
 
-    def _draw_points(self, X: NDArray[Any], y: NDArray[Any], trust: Any, size: float) -> None:
+    def _points(self, X: Any, y: Any, trust: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Points, their labels and the trust in them, checked; rows left out of a fit have no trust (NaN)."""
+        X = finite_numbers("X", X, None, 2)
+        return X, check_labels(y, self.classes, len(X)), checked_trust(trust, len(X))
+
+    def _draw_points(self, X: NDArray[Any], y: NDArray[Any], trust: NDArray[Any], size: float) -> None:
         from matplotlib.colors import to_rgb
 
-        trust = np.ones(len(y)) if trust is None else np.asarray(trust, dtype=float)
         strength = _PALEST + (1 - _PALEST) * np.clip(trust, 0, 1)[:, None]
         for code, name in enumerate(self.classes):
             for suspect in (False, True):

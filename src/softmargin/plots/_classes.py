@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._constraints import COUNT, check_fitted, check_labels
-from softmargin.plots._style import INK, SOFT, class_colour, diverging, new_axes
+from softmargin._constraints import COUNT, check_fitted, check_labels, check_named, finite_numbers, real_numbers
+from softmargin.plots._style import INK, SOFT, checked_trust, class_colour, diverging, new_axes
 
 __all__ = ["ClassBiplotDisplay", "HeatMapDisplay"]
 
@@ -23,12 +23,19 @@ _ROOM = 0.85  # of the plot that the longest arrow takes
 
 
 def _table(X: Any) -> tuple[Array, list[str]]:
-    values = np.asarray(X, dtype=float)
+    values = real_numbers("X", X)
     if values.ndim != 2 or len(values) < 2 or not np.all(np.isfinite(values)):
         raise ValueError(f"X must be a finite table of at least two rows; got shape {values.shape}.")
     names = [str(name) for name in getattr(X, "columns", [f"x{j}" for j in range(values.shape[1])])]
     spread = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0), names
+
+
+def _one_each(name: str, values: Any, n: int) -> NDArray[Any]:
+    found = np.asarray(values)
+    if found.shape != (n,):
+        raise ValueError(f"{name} must hold one value per row; got shape {found.shape} for {n} rows.")
+    return found
 
 
 def _weights(estimator: Any, X: Array, y: NDArray[Any]) -> Array:
@@ -69,8 +76,10 @@ class ClassBiplotDisplay:
     """
 
     def __init__(self, points: Array, arrows: Array, names: Any, y: Any, share: tuple[float, float]) -> None:
-        self.points, self.arrows, self.names = points, arrows, list(names)
-        self.y, self.share = np.asarray(y), share
+        self.points = finite_numbers("points", points, None, 2)
+        self.arrows = finite_numbers("arrows", arrows, None, 2)
+        self.names = check_named("names", names, len(self.arrows), "arrows")
+        self.y, self.share = _one_each("y", y, len(self.points)), tuple(finite_numbers("share", share, 2))
 
     @classmethod
     def from_estimator(
@@ -99,7 +108,7 @@ class ClassBiplotDisplay:
             rows = self.y == label
             ax.scatter(*self.points[rows].T, s=18, color=class_colour(code), linewidths=0, alpha=0.8, label=str(label))
         if trust is not None:
-            doubted = np.asarray(trust) < 0.5
+            doubted = checked_trust(trust, len(self.points)) < 0.5
             ax.scatter(*self.points[doubted].T, s=60, facecolors="none", edgecolors=INK, label="not trusted")
         reach = float(np.abs(self.points).max()) or 1.0
         scale = _ROOM * reach / (float(np.linalg.norm(self.arrows, axis=1).max(initial=0.0)) or 1.0)
@@ -140,7 +149,9 @@ class HeatMapDisplay:
     """
 
     def __init__(self, values: Array, names: Any, y: Any, rows: NDArray[np.intp]) -> None:
-        self.values, self.names, self.y, self.rows = values, list(names), np.asarray(y), rows
+        self.values = finite_numbers("values", values, None, None)
+        self.names = check_named("names", names, self.values.shape[1], "columns of values")
+        self.y, self.rows = (_one_each(name, part, len(self.values)) for name, part in (("y", y), ("rows", rows)))
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, most: int = 40, ax: Any = None) -> HeatMapDisplay:

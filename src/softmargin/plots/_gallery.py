@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softmargin import losses
+from softmargin._constraints import NONE, Constraint, finite_numbers, several
 from softmargin.losses import Loss
 from softmargin.plots._style import CLASS_COLOURS, INK, SOFT, clean, pyplot
 
@@ -69,6 +70,21 @@ def _families() -> dict[str, dict[str, Loss]]:
     }
 
 
+def _are_losses(value: Any) -> bool:
+    return len(value) > 0 and all(isinstance(loss, Loss) for loss in value)
+
+
+_LOSSES = several("a list of losses", lambda one: isinstance(one, Loss))
+_FAMILIES = Constraint(
+    "a dict from titles to dicts from labels to losses",
+    lambda value: (
+        isinstance(value, Mapping)
+        and len(value) > 0
+        and all(isinstance(members, Mapping) and _are_losses(members.values()) for members in value.values())
+    ),
+)
+
+
 def loss_gallery(
     families: Mapping[str, Mapping[str, Loss]] | Sequence[Loss] | None = None,
     *,
@@ -94,7 +110,8 @@ def loss_gallery(
     >>> len(figure.axes)
     2
     """
-    low, high = margins
+    low, high = finite_numbers("margins", margins, 2)
+    (NONE | _LOSSES | _FAMILIES).check("families", families)
     if not low < high:
         raise ValueError(f"margins must be (low, high) with low < high; got {margins!r}.")
     if families is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin._constraints import having
+from softmargin._constraints import check_named, having, real_numbers
 from softmargin.plots._style import INK, SOFT, class_colour, new_axes
 
 __all__ = ["IntervalDisplay"]
@@ -33,12 +33,13 @@ class IntervalDisplay:
     """
 
     def __init__(self, estimates: Any, intervals: Any, names: Any = None) -> None:
-        self.estimates = np.asarray(estimates, dtype=float)
-        self.intervals = np.asarray(intervals, dtype=float)
-        if self.intervals.shape != (len(self.estimates), 2):
-            shape = (len(self.estimates), 2)
-            raise ValueError(f"intervals must have shape {shape}; got {self.intervals.shape}.")
-        self.names = [f"x{j}" for j in range(len(self.estimates))] if names is None else list(names)
+        self.estimates, self.intervals = real_numbers("estimates", estimates), real_numbers("intervals", intervals)
+        if self.estimates.ndim != 1:
+            raise ValueError(f"estimates must be a list of numbers; got shape {self.estimates.shape}.")
+        n = len(self.estimates)
+        if self.intervals.shape != (n, 2):
+            raise ValueError(f"intervals must have shape {(n, 2)}; got {self.intervals.shape}.")
+        self.names = check_named("names", [f"x{j}" for j in range(n)] if names is None else names, n, "estimates")
 
     @classmethod
     def from_inference(cls, inference: Any, *, level: float = 0.95, **options: Any) -> IntervalDisplay:

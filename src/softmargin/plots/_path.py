@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._constraints import COUNT, having
+from softmargin._constraints import COUNT, check_named, finite_numbers, having
 from softmargin.plots._style import SOFT, class_colour, direct_labels, new_axes
 
 __all__ = ["PathDisplay"]
@@ -54,16 +54,15 @@ class PathDisplay:
     """
 
     def __init__(self, parameter: Any, coefs: Any, feature_names: Any = None, parameter_name: str = "C") -> None:
-        self.parameter = np.asarray(parameter, dtype=float)
-        self.coefs = np.asarray(coefs, dtype=float)
-        if self.coefs.ndim != 2 or len(self.coefs) != len(self.parameter):
+        self.parameter = finite_numbers("parameter", parameter, None)
+        self.coefs = finite_numbers("coefs", coefs, None, None)
+        if len(self.coefs) != len(self.parameter):
             raise ValueError(
                 f"coefs must have one row per value of parameter ({len(self.parameter)}); got shape {self.coefs.shape}."
             )
-        names = [f"x{j}" for j in range(self.coefs.shape[1])] if feature_names is None else list(feature_names)
-        if len(names) != self.coefs.shape[1]:
-            raise ValueError(f"feature_names must name {self.coefs.shape[1]} features; got {len(names)}.")
-        self.feature_names = names
+        p = self.coefs.shape[1]
+        names = [f"x{j}" for j in range(p)] if feature_names is None else feature_names
+        self.feature_names = check_named("feature_names", names, p, "features")
         self.parameter_name = parameter_name
 
     @classmethod

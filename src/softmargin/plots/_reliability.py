@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from softmargin._constraints import check_fitted, check_labels, having
+from softmargin._constraints import LEVEL, check_fitted, check_labels, having, instance
 from softmargin.plots._style import INK, SOFT, class_colour, clean, new_axes
 from softmargin.probability import CalibrationError, calibration_error
 
 __all__ = ["ReliabilityDisplay"]
 
+_CALIBRATION = instance("a result of softmargin.probability.calibration_error", CalibrationError)
 _PROBABILITIES = having("a classifier with predict_proba (ScoreCalibrator gives it one)", "predict_proba")
 
 
@@ -44,6 +45,8 @@ class ReliabilityDisplay:
     """
 
     def __init__(self, calibration: CalibrationError, name: str = "", level: float = 0.95) -> None:
+        _CALIBRATION.check("calibration", calibration)
+        LEVEL.check("level", level)
         self.calibration = calibration
         self.name = name
         self.level = level
@@ -68,7 +71,7 @@ class ReliabilityDisplay:
         cls, y: Any, p: Any, *, name: str = "", n_bins: int = 10, level: float = 0.95, **options: Any
     ) -> ReliabilityDisplay:
         """Draw probabilities ``p`` of the positive class for labels ``y`` in {0, 1}; ``options`` go to ``plot``."""
-        calibration = calibration_error(np.asarray(y, dtype=float), p, n_bins=n_bins, level=level)
+        calibration = calibration_error(y, p, n_bins=n_bins, level=level)
         return cls(calibration, name, level).plot(**options)
 
     def plot(self, ax: Any = None, *, colour: Any = None) -> ReliabilityDisplay:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin._constraints import COUNT, NONE, check_fitted, having, one_of
+from softmargin._constraints import COUNT, NONE, check_fitted, check_named, finite_numbers, having, one_of
 from softmargin.plots._style import INK, class_colour, new_axes
 
 __all__ = ["RuleDisplay"]
@@ -36,10 +36,9 @@ class RuleDisplay:
     """
 
     def __init__(self, texts: Any, points: Any, classes: Any = ("-", "+")) -> None:
-        self.texts, self.points = list(texts), np.asarray(points, dtype=float)
-        if self.points.shape != (len(self.texts),):
-            raise ValueError(f"points must have shape ({len(self.texts)},), one per rule; got {self.points.shape}.")
-        self.classes = tuple(str(label) for label in classes)
+        self.points = finite_numbers("points", points, None)
+        self.texts = check_named("texts", texts, len(self.points), "points")
+        self.classes = tuple(map(str, check_named("classes", classes, 2, "signs of a score")))
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, label: Any = None, most: int = 20, **options: Any) -> RuleDisplay:

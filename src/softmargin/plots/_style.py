@@ -10,7 +10,20 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CLASS_COLOURS", "INK", "SOFT", "class_colour", "clean", "direct_labels", "diverging", "new_axes", "pyplot"]
+from softmargin._constraints import integer, real_numbers
+
+__all__ = [
+    "CLASS_COLOURS",
+    "INK",
+    "SOFT",
+    "checked_trust",
+    "class_colour",
+    "clean",
+    "direct_labels",
+    "diverging",
+    "new_axes",
+    "pyplot",
+]
 
 INK = "#1f2933"
 SOFT = "#7b8794"
@@ -44,8 +57,17 @@ def clean(ax: Any) -> Any:
     return ax
 
 
+def checked_trust(trust: Any, n: int) -> Any:
+    """The trust in each of ``n`` labels, one where none is given or a row was left out of the fit (NaN)."""
+    found = np.ones(n) if trust is None else real_numbers("trust", trust)
+    if found.shape != (n,):
+        raise ValueError(f"trust must hold one number per row; got shape {found.shape} for {n} rows.")
+    return np.where(np.isnan(found), 1.0, found)
+
+
 def class_colour(code: int) -> str:
     """The colour of class number ``code``, the same in every picture."""
+    integer(0).check("code", code)
     return CLASS_COLOURS[code % len(CLASS_COLOURS)]
 
 

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from softmargin._constraints import check_fitted, having
+from softmargin._constraints import (
+    NONE,
+    Constraint,
+    check_fitted,
+    check_named,
+    finite_numbers,
+    having,
+    is_number,
+    real_numbers,
+    several,
+)
 from softmargin.plots._style import INK, class_colour, new_axes
 
 __all__ = ["TuningDisplay"]
 
+_CURVES = Constraint(
+    "a dict from names to arrays (C, criterion, standard error)",
+    lambda value: isinstance(value, Mapping) and all(np.iterable(curve) for curve in value.values()),
+)
 _TUNED = having("a TunedClassifier", "results_", "criterion_", "best_params_")
+
+
+def _curve(name: str, curve: Any) -> tuple[Any, ...]:
+    C, value, error = check_named(f"curves[{name!r}]", curve, 3, "of C, criterion and standard error")
+    C = finite_numbers(f"C of curves[{name!r}]", C, None)
+    parts = [real_numbers(f"curves[{name!r}]", part) for part in (value, error)]
+    if any(part.shape != C.shape for part in parts):
+        raise ValueError(f"curves[{name!r}] must hold three arrays of the length of C, {len(C)}.")
+    return (C, *parts)
 
 
 class TuningDisplay:
@@ -44,7 +68,9 @@ class TuningDisplay:
     def __init__(
         self, curves: dict[str, tuple[Any, Any, Any]], criterion: str = "criterion", chosen: Any = None
     ) -> None:
-        self.curves = curves
+        _CURVES.check("curves", curves)
+        (NONE | several("a pair (C, criterion)", is_number, least=2)).check("chosen", chosen)
+        self.curves = {name: _curve(name, curve) for name, curve in curves.items()}
         self.criterion = criterion
         self.chosen = chosen
 

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
+from softmargin._constraints import POSITIVE, finite_numbers
+from softmargin.probability._weights import row_weights
+
 __all__ = ["mixture_weights", "sharpened", "sharpness"]
 
 Array = NDArray[np.floating[Any]]
@@ -39,6 +42,10 @@ def mixture_weights(likelihood: Array, weight: Array | None = None) -> Array:
 
 def sharpness(P: Array, codes: NDArray[np.intp], weight: Array) -> float:
     """The exponent of probabilities ``P`` that makes the labels most likely, between a third and three."""
+    P = finite_numbers("P", P, None, None)
+    codes, weight = np.asarray(codes), row_weights(weight, len(P), "weight")
+    if codes.shape != P.shape[:1] or codes.dtype.kind not in "iu" or not np.isin(codes, np.arange(P.shape[1])).all():
+        raise ValueError(f"codes must be the number of a column of P, from 0 to {P.shape[1] - 1}, for each row.")
     log = np.log(np.maximum(P, np.finfo(float).tiny))
     row, share = np.arange(len(codes)), weight / weight.sum()
 
@@ -51,4 +58,6 @@ def sharpness(P: Array, codes: NDArray[np.intp], weight: Array) -> float:
 
 def sharpened(P: Array, power: float) -> Array:
     """``P^power`` divided by its sum."""
+    POSITIVE.check("power", power)
+    P = finite_numbers("P", P, None, None)
     return softmax(power * np.log(np.maximum(P, np.finfo(float).tiny)), axis=1)

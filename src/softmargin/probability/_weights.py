@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
+from softmargin._constraints import check_unmasked
+
 __all__ = ["check_weight_range", "checked_weights", "row_weights", "weight_parameters"]
 
 _MOST_WEIGHT = 1e100  # squares of weights, and sums of them, stay below the largest double 1e308
@@ -16,6 +18,7 @@ _MOST_WEIGHT = 1e100  # squares of weights, and sums of them, stay below the lar
 
 def checked_weights(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
     """One finite, nonnegative number per row, all ones by default."""
+    check_unmasked(name, given)
     try:
         return _check_sample_weight(given, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
     except (TypeError, ValueError, OverflowError) as error:

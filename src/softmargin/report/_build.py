@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from softmargin._constraints import NONE, Constraint, mapping
-from softmargin.report._markdown import to_markdown
+from softmargin.report._markdown import NUMBERS, to_markdown
 from softmargin.report._summary import summarise
 
 __all__ = ["build", "render", "to_json"]
@@ -114,6 +114,7 @@ def _best_baseline(scores: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def to_json(numbers: Mapping[str, Any]) -> str:
     """The numbers as JSON; what is not finite is null."""
+    NUMBERS.check("numbers", numbers)
     return json.dumps(_finite(numbers), ensure_ascii=True, allow_nan=False)
 
 

@@ -6,13 +6,22 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["to_markdown"]
+from softmargin._constraints import TEXT, Constraint
 
+__all__ = ["NUMBERS", "to_markdown"]
+
+_KEYS = ("data", "scores", "reliability", "confusion", "labels", "columns", "made")
+NUMBERS = Constraint(
+    "the dict that report.summarise returns",
+    lambda value: isinstance(value, Mapping) and all(key in value for key in _KEYS),
+)
 _SHOWN_SUSPECTS, _SHOWN_COLUMNS, _SHOWN_CLASSES = 30, 15, 20
 
 
 def to_markdown(numbers: Mapping[str, Any], title: str = "Report") -> str:
     """The numbers of :func:`summarise` as one Markdown page."""
+    NUMBERS.check("numbers", numbers)
+    TEXT.check("title", title)
     parts = [f"# {_text(title)}", _answer(numbers), "## Scores", _scores(numbers), "## Reliability", _tests(numbers)]
     if numbers["confusion"]["table"] and len(numbers["data"]["classes"]) <= _SHOWN_CLASSES:
         classes = numbers["data"]["classes"]

@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softmargin._constraints import Constraint
+from softmargin._constraints import Constraint, within_doubles
 from softmargin._threads import one_blas_thread
 from softmargin.estimators._base.callbacks import CallbackSupportMixin, fit_task, with_callbacks
 from softmargin.estimators._base.card import Readable
@@ -208,7 +208,8 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
         if type(self)._validate is ClassifierBase._validate and _is_ready(X, y):
             self.n_features_in_ = X.shape[1]
         else:
-            X, y = self._validate(X, y=y)
+            with within_doubles("X"):
+                X, y = self._validate(X, y=y)
         n_rows, class_weight = len(y), getattr(self, "class_weight", None)
         check_class_weight(class_weight, y)
         if sample_weight is None and not isinstance(class_weight, dict):
@@ -266,7 +267,8 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
             return X
         check_is_fitted(self)
         check_collected(X)
-        return self._validate(X, reset=False)
+        with within_doubles("X"):
+            return self._validate(X, reset=False)
 
     def _is_plain(self, X: Any) -> bool:
         """Whether a few rows are what ``_validate`` would make of them; it takes twenty times as long to say so."""

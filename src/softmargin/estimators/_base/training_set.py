@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length
 
+from softmargin._constraints import check_one_type, check_unmasked
 from softmargin.solvers import Solution
 
 __all__ = [
@@ -87,13 +88,15 @@ def check_labels(X: Any, y: Any) -> np.ndarray:
 
 
 def check_present(y: Any) -> None:
-    """Refuse columns of labels with missing ones of a type that no comparison takes (``pandas.NA``)."""
+    """Refuse labels with missing ones, masked or of a type that no comparison takes (``pandas.NA``)."""
+    check_one_type("y", y)
     if hasattr(y, "isna") and not isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype) and np.any(y.isna()):
         raise ValueError("y contains missing labels (NA); drop those rows.")
 
 
 def check_collected(X: Any) -> None:
-    """Refuse a lazy frame, which is a plan of a table and has no rows yet."""
+    """Refuse a lazy frame, which is a plan of a table and has no rows yet, and rows with masked values."""
+    check_unmasked("X", X)
     if hasattr(X, "collect_schema") and hasattr(X, "collect"):
         raise TypeError(f"X is a {type(X).__name__}, which has no rows before it is collected; give X.collect().")
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
-from softmargin._constraints import check_unmasked, real_numbers
+from softmargin._constraints import check_one_type, check_unmasked, real_numbers
 from softmargin.expansions.chunks.chunk import Chunk
 
 __all__ = ["check_same_names", "column_names", "given_chunk", "given_rows", "one_label_type"]
@@ -31,6 +31,7 @@ def given_chunk(X: Any, y: Any, weight: Any, names: Names | None, where: str, fi
     """Rows with their labels and weights; ``names`` are the columns of the first chunk, ``where`` is used by errors."""
     rows = given_rows(X, names, where)
     n = rows.shape[0]
+    check_one_type(f"y of {where}", y)
     labels = None if y is None else _labels(_column("y", y, n, where), where)
     if weight is not None:
         weight = real_numbers(f"weight of {where}", _column("weight", weight, n, where))

@@ -18,9 +18,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 
-from softmargin._constraints import is_number
+from softmargin._constraints import check_rows, is_number
 from softmargin.expansions import canonical_sparse
 from softmargin.paths.exact.pieces import ParametricQP, Piece, balance
 from softmargin.paths.exact.training_rows import TrainingRows
@@ -106,7 +105,7 @@ class Path:
     @cached_property
     def gap(self) -> float:
         """The largest relative duality gap at any breakpoint or half way between two."""
-        return float(np.max(self.gaps(self._checkpoints()), initial=0.0))
+        return float(np.max(self._gaps(self._checkpoints()), initial=0.0))
 
     def _checkpoints(self) -> Array:
         """The values that certify the path: breakpoints, the middles between, and one value beyond the last."""
@@ -116,7 +115,10 @@ class Path:
 
     def gaps(self, t: Array) -> Array:
         """The relative duality gaps of the solutions at the values ``t``."""
-        found = [self._certify(*part) for part in self._blocks(np.asarray(t, dtype=np.float64))]
+        return self._gaps(self._values(t))
+
+    def _gaps(self, t: Array) -> Array:
+        found = [self._certify(*part) for part in self._blocks(t)]
         return np.concatenate([gap for _, gap in found]) if found else np.zeros(0)
 
     @property
@@ -211,8 +213,7 @@ class Path:
 
     def decision_function(self, X: Any, t: float | Array) -> Array:
         """Scores of the rows of ``X`` at ``t``; one column per value if ``t`` is an array."""
-        values = np.array([self._check(value) for value in np.atleast_1d(t)])
-        scores = self._scores(self._check_rows(X), values)
+        scores = self._scores(self._check_rows(X), self._values(t))
         return scores[:, 0] if np.ndim(t) == 0 else scores
 
     def _scores(self, X: Any, t: Array) -> Array:
@@ -264,6 +265,13 @@ class Path:
         low = float(np.max(limits[~at_hi & movable], initial=-np.inf))
         return low, float(np.min(limits[at_hi & movable], initial=np.inf))
 
+    def _values(self, t: float | Array) -> Array:
+        """One value or several, checked."""
+        listed = np.asarray(t, dtype=object)
+        if listed.ndim > 1:
+            raise ValueError(f"{self.parameter} must be a number or a list of numbers; got shape {listed.shape}.")
+        return np.array([self._check(value) for value in np.atleast_1d(listed)], dtype=float)
+
     def _check(self, t: float) -> float:
         low, high = self.range
         if not is_number(t):
@@ -275,10 +283,7 @@ class Path:
         return float(t)
 
     def _check_rows(self, X: Any) -> Any:
-        X = check_array(canonical_sparse(X), accept_sparse="csr", dtype=np.float64)
         expected = (
             len(self._rows.member) if self._rows.kernel and self._rows.kernel.precomputed else self._rows.X.shape[1]
         )
-        if X.shape[1] != expected:
-            raise ValueError(f"X has {X.shape[1]} columns, but the path was traced on {expected}.")
-        return X
+        return check_rows("X", canonical_sparse(X), expected, accept_sparse="csr", dtype=np.float64)

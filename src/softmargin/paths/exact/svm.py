@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_X_y
-from sklearn.utils.validation import _check_sample_weight
 
+from softmargin._constraints import check_training_rows, class_codes, finite_numbers
 from softmargin.expansions import Kernel, canonical_sparse, require_gram_shape
-from softmargin.paths.arguments import check_given, class_codes
+from softmargin.paths.arguments import check_given
 from softmargin.paths.exact.attempts import TraceOptions, trace_path
 from softmargin.paths.exact.flat_ends import flat_ends
 from softmargin.paths.exact.path import EXACT, Path, PosedPath
 from softmargin.paths.exact.pieces import AffinePiece, ParametricQP, Piece
 from softmargin.paths.exact.tracer import Tracer
 from softmargin.paths.exact.training_rows import TrainingRows
+from softmargin.probability import checked_weights
 
 __all__ = ["balance_path", "cost_path", "cost_paths", "weight_path"]
 
@@ -95,9 +95,20 @@ def cost_path(
 def cost_paths(K: Array, y: Array, weights: Array, *, C_max: float) -> Iterator[Path]:
     """The cost paths of one Gram matrix for each row of sample ``weights``, all positive; ``y`` is -1 or +1.
 
-    The matrix is looked at once, the arrays are taken as they are and the paths are not measured, which would be most
+    The matrix is looked at once and the paths are not measured, which would be most
     of the work on small data.
     """
+    check_given({"C_max": C_max})
+    n = len(finite_numbers("y", y, None))
+    K, weights = finite_numbers("K", K, n, n), finite_numbers("weights", weights, None, n)
+    if not set(np.unique(y).tolist()) == {-1, 1}:
+        raise ValueError(f"y must hold both -1 and +1 and nothing else; got {np.unique(y)[:5].tolist()}.")
+    if not (weights > 0).all():
+        raise ValueError(f"weights must be positive; got {weights.min()!r}. Leave rows of no weight out of K and y.")
+    return _cost_paths(K, np.asarray(y, dtype=np.float64), weights, float(C_max))
+
+
+def _cost_paths(K: Array, y: Array, weights: Array, C_max: float) -> Iterator[Path]:
     n, options = len(y), TraceOptions()
     for weight in weights:
         rows = TrainingRows(K, Kernel("precomputed"), y, weight, np.arange(n), np.ones(n))
@@ -304,10 +315,10 @@ def _constant_pieces(rows: TrainingRows, problem: ParametricQP) -> list[Piece]:
 
 
 def _training_rows(X: Any, y: Any, sample_weight: Any, kernel: Any, **parameters: Any) -> TrainingRows:
-    X, y = check_X_y(canonical_sparse(X), y, accept_sparse="csr", dtype=np.float64)
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    X, y = check_training_rows(canonical_sparse(X), y, accept_sparse="csr", dtype=np.float64)
+    weight = checked_weights(sample_weight, X.shape[0])
     rows = np.flatnonzero(weight > 0)
-    classes, codes = class_codes(y[rows])
+    classes, codes = class_codes("y", y[rows])
     if len(classes) != 2:
         raise ValueError(f"a path needs two classes among the rows of positive weight; y has {len(classes)}.")
     resolved = None

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_X_y
-from sklearn.utils.validation import _check_sample_weight
 
+from softmargin._constraints import check_rows, check_training_rows, class_codes
 from softmargin._parameters import POSITIVE
 from softmargin.expansions import Kernel, canonical_sparse, expand
 from softmargin.losses import Loss, get
-from softmargin.paths.arguments import check_given, class_codes
+from softmargin.paths.arguments import check_given
 from softmargin.paths.grid.continuation import continuation
 from softmargin.penalties import ElasticNet
+from softmargin.probability import checked_weights
 from softmargin.problem import Problem
 from softmargin.solvers import Solution, check_scale, solve
 from softmargin.solvers.ridge import center
@@ -63,10 +63,12 @@ class MarginPath:
     classes: NDArray[Any]
     score: Callable[[Any], Array] = field(repr=False)
     tol: float = 1e-6
+    n_columns: int | None = field(default=None, repr=False)  # of the rows that scores are of
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the rows of ``X`` at every C, shape (n_rows, n_Cs)."""
-        X = check_array(canonical_sparse(X), accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32])
+        formats = ("csr", "csc")
+        X = check_rows("X", canonical_sparse(X), self.n_columns, accept_sparse=formats, dtype=[np.float64, np.float32])
         return self.score(X) + self.intercepts
 
     def at(self, C: float) -> Solution:
@@ -165,16 +167,16 @@ def margin_path(
     """
     check_given(locals())
     formats = ("csr", "csc")
-    X, y = check_X_y(
+    X, y = check_training_rows(
         canonical_sparse(X), y, accept_sparse=formats, dtype=[np.float64, np.float32], accept_large_sparse=False
     )
-    classes, codes = class_codes(y)
+    classes, codes = class_codes("y", y)
     if len(classes) != 2:
         raise ValueError(f"margin_path needs exactly two classes in y; got {len(classes)}: {classes[:5].tolist()}.")
     loss = get(loss) if isinstance(loss, str) else loss
     if not (loss.convex and loss.smooth):
         raise ValueError(f"margin_path needs a smooth convex loss; got {loss!r}. For the hinge use paths.cost_path.")
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights, n_columns = checked_weights(sample_weight, X.shape[0]), X.shape[1]
     if not weights.all():
         rows = np.flatnonzero(weights)
         X, codes, weights = X[rows], codes[rows], weights[rows]
@@ -199,6 +201,7 @@ def margin_path(
         classes,
         expansion.scorer(coefs.T),
         tol,
+        n_columns,
     )
 
 
