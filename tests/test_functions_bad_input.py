@@ -14,7 +14,9 @@ from softmargin import (
     audit_labels,
     datasets,
     inference,
+    losses,
     paths,
+    penalties,
     plots,
     probability,
     report,
@@ -234,3 +236,45 @@ def test_trust_is_one_number_per_row(trust):
         draw(plots.BoundaryDisplay.from_estimator, FLAT, X[:, :2], Y, trust=trust)
     with pytest.raises(ValueError, match=r"^trust"):
         draw(plots.ClassBiplotDisplay.from_estimator, MODEL, X, Y, trust=trust)
+
+
+@pytest.mark.parametrize("value", [[], {}, X, "x", None, np.empty(0)], ids=lambda value: type(value).__name__)
+def test_names_of_choices_are_compared_as_names(value):
+    asked = {
+        "rule": lambda: datasets.make_disk(10, rule=value),
+        "variant": lambda: datasets.make_g241(10, variant=value),
+        "scale": lambda: losses.Coherence(scale=value),
+    }
+    for name, ask in asked.items():
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            ask()
+
+
+@pytest.mark.parametrize("value", [np.uint8(1), 10**400, math.nan, "x", None, [0.1]], ids=lambda value: repr(value)[:9])
+def test_shares_and_sizes_of_simulated_data_are_numbers(value):
+    for name in ("n", "flip"):
+        with pytest.raises(ValueError, match=f"^{name} "):
+            datasets.make_disk(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["x", None, 1j, {}, [10**400] * 60, ["a"] * 60], ids=lambda value: repr(value)[:9])
+def test_targets_and_probabilities_are_numbers(value):
+    with pytest.raises(ValueError, match=r"^targets "):
+        probability.brier(value, np.full(60, 0.5))
+    with pytest.raises(ValueError, match=r"^probabilities "):
+        probability.brier(Y, value)
+    with pytest.raises(ValueError, match=r"^factors "):
+        penalties.ElasticNet(1.0, factors=value if value is not None else "x")
+
+
+def test_a_model_of_wrong_labels_asks_for_shares():
+    for weight in (None, "x", [0.4], X):
+        with pytest.raises(ValueError, match=r"^weight "):
+            losses.Copas().probability(0.1, weight)
+    with pytest.raises(ValueError, match=r"^p must be between 0 and 1"):
+        losses.Copas().score(-1.0, 0.4)
+
+
+def test_intervals_of_rows_beyond_doubles_are_refused():
+    with pytest.raises(ValueError, match="so far out that their scores overflow"):
+        inference.Inference(MODEL, X, Y).decision_interval(1e200 * X)

@@ -239,8 +239,8 @@ def check_rows(name: str, X: Any, n_columns: int | None = None, **options: Any) 
     try:
         with within_doubles(name):
             X = check_array(X, input_name=name, **options)
-    except ValueError as error:
-        raise (error if name in str(error) else ValueError(f"{name}: {error}")) from None
+    except (TypeError, ValueError) as error:
+        raise (error if name in str(error) else type(error)(f"{name}: {error}")) from None
     if n_columns is not None and X.shape[1] != n_columns:
         raise ValueError(f"{name} must have the {n_columns} columns that the model was fitted to; got {X.shape[1]}.")
     return X

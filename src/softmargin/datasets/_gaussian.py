@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
+from softmargin._constraints import one_of
 from softmargin.datasets._sample import Sample, require_size, require_spread
 
 __all__ = ["make_g241", "make_gaussians", "make_normal", "make_wavy"]
@@ -126,8 +127,7 @@ def make_g241(n: int = 1500, *, variant: str = "c", random_state: Any = None) ->
     independent directions the published errors are not met). Components have equal size and columns are standardised.
     """
     require_size(n, 4)
-    if variant not in ("c", "d"):
-        raise ValueError(f"variant must be 'c' or 'd'; got {variant!r}.")
+    one_of("c", "d").check("variant", variant)
     rng = check_random_state(random_state)
     shift = 2.5 * _direction(rng)
     pair = np.zeros((1, 241)) if variant == "c" else np.outer([-3.0, 3.0], _direction(rng))

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit, logsumexp
 from sklearn.utils import check_random_state
 
+from softmargin._constraints import one_of
 from softmargin.datasets._sample import Sample, flip_labels, require_rate, require_size, require_spread
 
 __all__ = ["make_disk", "make_moons", "make_sine", "make_square"]
@@ -48,8 +49,7 @@ def make_disk(n: int = 1000, *, rule: str = "vertical", flip: float = 0.2, rando
     """
     require_size(n)
     require_rate(flip)
-    if rule not in _DISK_RULES:
-        raise ValueError(f"rule must be one of {sorted(_DISK_RULES)}; got {rule!r}.")
+    one_of(*sorted(_DISK_RULES)).check("rule", rule)
     rng = check_random_state(random_state)
     angle, radius = rng.uniform(0, 2 * np.pi, n), np.sqrt(rng.uniform(size=n))
     X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])

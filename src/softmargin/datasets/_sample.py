@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from softmargin._constraints import BOOLEAN, class_codes
+from softmargin._constraints import BOOLEAN, Constraint, class_codes, integer, number
 
 __all__ = ["Sample", "flip_labels", "require_rate", "require_size", "require_spread"]
 
@@ -28,22 +27,18 @@ class Sample(NamedTuple):
 
 def require_size(n: int, least: int = 1) -> None:
     """Raise unless ``n`` is a whole number of at least ``least`` rows."""
-    if isinstance(n, bool) or not isinstance(n, Integral) or n < least:
-        raise ValueError(f"n must be a whole number of at least {least} rows; got {n!r}.")
+    Constraint(f"a whole number of at least {least} rows", integer(least).allows).check("n", n)
 
 
 def require_rate(rate: float, name: str = "flip") -> None:
     """Raise unless ``rate`` is a share of the rows."""
-    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate <= 1:
-        raise ValueError(f"{name} must be between 0 and 1; got {rate!r}.")
+    number("between 0 and 1", lambda value: 0 <= value <= 1).check(name, rate)
 
 
 def require_spread(value: float, name: str, *, zero: bool = False) -> None:
     """Raise unless ``value`` is a finite positive number, or zero where that is meant to be possible."""
-    number = isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
-    if not number or value < 0 or (value == 0 and not zero):
-        allowed = "a finite number that is not negative" if zero else "a finite positive number"
-        raise ValueError(f"{name} must be {allowed}; got {value!r}.")
+    allowed = "a finite number that is not negative" if zero else "a finite positive number"
+    number(allowed, lambda given: 0 < given < np.inf or (zero and given == 0)).check(name, value)
 
 
 def flip_labels(

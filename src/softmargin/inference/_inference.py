@@ -123,8 +123,14 @@ class Inference:
         D = _design(check_rows("X", X, len(self.theta_) - 1, accept_sparse="csr", dtype=[np.float64, np.float32]))
         used = np.isfinite(self.standard_errors_)
         D, cov = D[:, used], self.covariance_[np.ix_(used, used)]
-        spread = np.sqrt(np.maximum(np.einsum("ij,ij->i", D @ cov, D), 0))
-        return self._interval(D @ self.theta_[used], spread, level)
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = np.sqrt(np.maximum(np.einsum("ij,ij->i", D @ cov, D), 0))
+            interval = self._interval(D @ self.theta_[used], spread, level)
+        if not np.isfinite(interval).all():
+            raise ValueError(
+                "X holds rows so far out that their scores overflow; scale them as the training rows were."
+            )
+        return interval
 
     def probability_interval(self, X: Any, level: float = 0.95) -> Array:
         """The score intervals seen through the loss's link, shape (n, 2)."""

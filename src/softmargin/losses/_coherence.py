@@ -61,7 +61,7 @@ class Coherence(Loss):
     def __post_init__(self) -> None:
         remedy = "positive and finite (for temperature 0 use Hinge)"
         require(0 < self.temperature < math.inf, "temperature", self.temperature, remedy)
-        require(self.scale in ("C", "V", "L"), "scale", self.scale, "'C', 'V' or 'L'")
+        require(isinstance(self.scale, str) and self.scale in ("C", "V", "L"), "scale", self.scale, "'C', 'V' or 'L'")
         require(0 <= self.cost < math.inf, "cost", self.cost, "at least 0 and finite")
         allowed = "positive for scale='C' (the loss vanishes at 0; use scale='V' or 'L')"
         require(self.cost > 0 or self.scale != "C", "cost", self.cost, allowed)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
+from softmargin._constraints import LEVEL, real_numbers
 from softmargin.losses._base import Array, Loss, Majorizer, NoLink, elementwise, floating, require
 from softmargin.losses._convex import Logistic
 from softmargin.losses._exponentials import logistic_parts, logistic_slope, softplus
@@ -151,21 +152,23 @@ class Copas(Loss):
 
     def observed(self, p: ArrayLike) -> Any:
         """P(observed label = +1) when the true label is +1 with probability ``p``."""
-        return elementwise(lambda a: self.flip_rate + (1 - self.flip_rate - self.lost) * a, p)
+        return elementwise(lambda a: self.flip_rate + (1 - self.flip_rate - self.lost) * a, p, "p")
 
     def probability(self, f: ArrayLike, weight: float = 0.5) -> Any:
         """P(true label = +1) at score ``f``; class weights act on the observed labels."""
+        LEVEL.check("weight", weight)
         if weight == 0.5 or self.flip_rate == 0:
             return super().probability(f, weight)
-        require(0 < weight < 1, "weight", weight, "strictly between 0 and 1")
         shift = float(logit(weight))
-        return elementwise(lambda a: self._true(expit(logit(self.observed(expit(a))) + shift)), f)
+        return elementwise(lambda a: self._true(expit(logit(self.observed(expit(a))) + shift)), f, "f")
 
     def score(self, p: ArrayLike, weight: float = 0.5) -> Any:
         """The population minimiser when the true label is +1 with probability ``p``; may be infinite."""
+        LEVEL.check("weight", weight)
         if weight == 0.5 or self.flip_rate == 0:
             return super().score(p, weight)
-        require(0 < weight < 1, "weight", weight, "strictly between 0 and 1")
+        p = real_numbers("p", p)
+        require(bool(np.all((p >= 0) & (p <= 1))), "p", p, "between 0 and 1")
         shift = float(logit(weight))
         return elementwise(lambda a: logit(self._true(expit(logit(self.observed(a)) - shift))), p)
 

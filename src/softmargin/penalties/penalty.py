@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._constraints import BOOLEAN, number, settle_numbers
+from softmargin._constraints import BOOLEAN, number, real_numbers, settle_numbers
 
 __all__ = ["ElasticNet", "Penalty"]
 
@@ -38,8 +38,8 @@ _RATIO = number("between 0 and 1", lambda value: 0 <= value <= 1)
 
 def _are_factors(values: Any) -> bool:
     try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        numbers = real_numbers("factors", values)
+    except ValueError:
         return False
     return numbers.ndim == 1 and bool(np.all((numbers >= 0) & (numbers < np.inf)))
 

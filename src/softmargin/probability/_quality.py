@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
-from softmargin._constraints import COUNT, LEVEL
+from softmargin._constraints import COUNT, LEVEL, real_numbers
 from softmargin.probability._weights import row_weights
 
 __all__ = [
@@ -38,7 +38,7 @@ class CalibrationError(NamedTuple):
 
 
 def _pair(y_true: ArrayLike, y_prob: ArrayLike, weight: ArrayLike | None) -> tuple[Any, Any, Any]:
-    t, p = np.asarray(y_true, dtype=float), np.asarray(y_prob, dtype=float)
+    t, p = real_numbers("targets", y_true), real_numbers("probabilities", y_prob)
     if p.shape != t.shape or p.ndim != 1:
         raise ValueError(
             f"targets and probabilities must be vectors of one length; got shapes {t.shape} and {p.shape}."

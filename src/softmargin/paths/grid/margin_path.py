@@ -74,7 +74,7 @@ class MarginPath:
     def at(self, C: float) -> Solution:
         """The solution at the value of the grid nearest to ``C`` (in ratio), with its certified gap."""
         POSITIVE.check("C", C)
-        k = int(np.argmin(np.abs(np.log(self.Cs / C))))
+        k = int(np.argmin(np.abs(np.log(self.Cs) - np.log(C))))
         return Solution(
             self.coefs[k],
             float(self.intercepts[k]),
