@@ -278,3 +278,14 @@ def test_a_model_of_wrong_labels_asks_for_shares():
 def test_intervals_of_rows_beyond_doubles_are_refused():
     with pytest.raises(ValueError, match="so far out that their scores overflow"):
         inference.Inference(MODEL, X, Y).decision_interval(1e200 * X)
+
+
+@pytest.mark.parametrize("value", ["x", 1, np.zeros((60, 3)), np.full((60, 2), np.nan), [10**400], [1j]], ids=range(6))
+def test_given_probabilities_are_one_number_per_row_and_class(value):
+    pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"^baselines\['other'\] "):
+        report.summarise(MODEL, X, Y, baselines={"other": value})
+    with pytest.raises(ValueError, match=r"^probabilities "):
+        audit_labels(None, X, Y, probabilities=value)
+    with pytest.raises(ValueError, match="sample_weight"):
+        MarginClassifier().fit(X, Y, sample_weight=1j)

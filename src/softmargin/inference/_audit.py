@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, _num_samples
 
-from softmargin._constraints import COUNT, LEVEL
+from softmargin._constraints import COUNT, LEVEL, real_numbers
 from softmargin.expansions import ChunkedRows
 from softmargin.inference._annotators import dawid_skene, encode_answers, recode
 from softmargin.inference._chunk_opinions import chunked_data, left_out_opinions_of_chunks
@@ -193,7 +193,7 @@ def _of_columns(X: Any) -> Any:
 
 
 def _given_probabilities(probabilities: Any, n: int, classes: NDArray[Any]) -> Array:
-    P = np.asarray(probabilities, dtype=float)
+    P = real_numbers("probabilities", probabilities)
     if P.shape != (n, len(classes)):
         raise ValueError(f"probabilities must have shape {(n, len(classes))}, a column per class; got {P.shape}.")
     if not (np.all(np.isfinite(P)) and np.all(P >= 0) and np.allclose(P.sum(axis=1), 1, atol=1e-3)):

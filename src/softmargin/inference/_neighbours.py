@@ -52,7 +52,7 @@ def look_around(X: Any, codes: NDArray[np.intp]) -> Neighbours | None:
 def _numbers(X: Any) -> Array | None:
     try:
         rows = np.asarray(X, dtype=float)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return None
     if rows.ndim != 2 or not np.all(np.isfinite(rows)):
         return None

@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
-from softmargin._constraints import NONE, Constraint, check_each, check_fitted, check_labels, integer, mapping
+from softmargin._constraints import (
+    NONE,
+    Constraint,
+    check_each,
+    check_fitted,
+    check_labels,
+    finite_numbers,
+    integer,
+    mapping,
+)
 from softmargin.report._baselines import crossed_baselines, fit_baselines
 from softmargin.report._columns import dependence, importance, reading
 from softmargin.report._held_out import HeldOut, shorten
@@ -64,7 +73,7 @@ def summarise(
     """
     check_each(_OPTIONS, training=training, baselines=baselines, random_state=random_state)
     held = _held_out(model, X, y, random_state)
-    others = _beside(held, training) if baselines is None else dict(baselines)
+    others = _beside(held, training) if baselines is None else _given(baselines, held.P.shape)
     named = {type(model).__name__: held.P, **others}
     columns = importance(held)
     leading = [item["column"] for item in columns]
@@ -91,6 +100,10 @@ def _beside(held: HeldOut, training: tuple[Any, Any] | None) -> dict[str, Array]
     if training is None:
         return crossed_baselines(held.X, held.codes, len(held.classes))
     return fit_baselines(*training, held.X, held.classes)
+
+
+def _given(baselines: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
+    return {name: finite_numbers(f"baselines[{name!r}]", P, *shape) for name, P in baselines.items()}
 
 
 def _held_out(model: Any, X: Any, y: Any, seed: int) -> HeldOut:
