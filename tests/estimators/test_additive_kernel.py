@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from softmargin import AdditiveKernelClassifier, TunedClassifier, export, inference, load, losses, save
+from softmargin import AdditiveKernelClassifier, TunedClassifier, inference, load, losses, save
 from softmargin.expansions import AdditiveColumns
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "components.json").read_text())
@@ -111,7 +111,7 @@ def test_several_classes_have_components_of_their_own():
         model.component_scores(X)
 
 
-def test_files_hold_it_and_other_systems_are_told_that_it_has_no_formula(tmp_path):
+def test_files_hold_it(tmp_path):
     X, y = rows(40)
     model = AdditiveKernelClassifier(interactions=True).fit(X, y)
     save(model, tmp_path / "sum.softmargin")
@@ -119,8 +119,6 @@ def test_files_hold_it_and_other_systems_are_told_that_it_has_no_formula(tmp_pat
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.selected_components_ == model.selected_components_
     assert "smooth functions" in again.describe()
-    with pytest.raises(ValueError, match="no formula"):
-        export.to_sql(model, "t")
 
 
 def test_its_cost_is_tuned():
