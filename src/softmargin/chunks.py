@@ -66,6 +66,7 @@ def from_parquet(
     target: str | None,
     features: Sequence[str] | None = None,
     weight: str | None = None,
+    like: ChunkedRows | None = None,
     rows_per_chunk: int | None = None,
     memory_limit: int | None = None,
     cache_limit: int | None = None,
@@ -85,6 +86,9 @@ def from_parquet(
         beside an indicator; words and categories become indicators of their 40 most frequent levels.
     weight : str or None
         The column of sample weights.
+    like : rows of an earlier call, or None
+        Read the columns as these were: their medians and levels, whatever the files at hand would suggest. Rows to
+        predict are read like the training rows; where gaps and words were not, the model refuses them by their names.
     rows_per_chunk : int or None
         Rows decoded at once; about 32 MB of numbers by default.
     memory_limit : int or None
@@ -101,7 +105,7 @@ def from_parquet(
     check_each(_PARQUET, path=path, target=target, features=features, weight=weight)
     check_each(_SIZES, rows_per_chunk=rows_per_chunk, memory_limit=memory_limit)
     n_threads, cache = _threads(n_jobs), _cache(cache_limit, cache_directory)
-    plan = ParquetPlan.of(path, target, features, weight)
+    plan = ParquetPlan.of(path, target, features, weight, _plan_of(like, features))
     rows = rows_per_chunk or _rows_per_chunk(len(plan.names), np.dtype(plan.dtype).itemsize, memory_limit, n_threads)
     plan = plan.with_rows(rows, reads_ahead=memory_limit is None)
     patience = _PATIENCE if plan.is_quick else 0
@@ -109,6 +113,18 @@ def from_parquet(
     X = ChunkedRows(source, len(plan.names), plan.dtype, plan.names)
     X.memory_limit, X.ahead = memory_limit, plan
     return X, ChunkedLabels(X, plan.labels)
+
+
+def _plan_of(like: Any, features: Any) -> ParquetPlan | None:
+    """How the rows ``like`` were read."""
+    if like is None:
+        return None
+    plan = getattr(like, "ahead", None)
+    if not isinstance(plan, ParquetPlan):
+        raise ValueError(f"like must be the X of an earlier from_parquet, or None; got {like!r}.")
+    if features is not None:
+        raise ValueError(f"features={features!r} and like= both say which columns to use; give one of them.")
+    return plan
 
 
 def from_arrays(

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from estimators.catalogue import CLASSIFIERS, META, binary, make
-from softmargin import MarginClassifier
+from softmargin import MarginClassifier, audit_labels
 from softmargin.estimators._base.training_set import encode_labels
 from softmargin.paths import weight_path
 
@@ -114,6 +114,22 @@ def test_awkward_data_give_a_finite_answer_or_a_clear_error(name, params, kind):
     assert set(model.predict(X)) <= set(np.unique(y).tolist())
     if hasattr(model, "predict_proba"):
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["coo", "dia", "bsr", "lil", "dok", "csc"])
+def test_sparse_forms_of_all_kinds_fit_like_rows_also_where_some_weigh_nothing(form):
+    X, y = whole()
+    rows = sparse.csr_array(X)
+    weight = (np.arange(len(y)) % 5 > 0).astype(float)
+    for name in sorted(KERNELISED):
+        plain = quiet_fit(make(name), rows, y, sample_weight=weight)
+        for other in (rows.asformat(form), sparse.csr_matrix(rows).asformat(form)):
+            model = quiet_fit(make(name), other, y, sample_weight=weight)
+            np.testing.assert_allclose(
+                model.decision_function(other), plain.decision_function(rows), 1e-9, 1e-9, err_msg=name
+            )
+    audit = audit_labels(make("MarginClassifier"), rows.asformat(form), y, cv=2, random_state=0)
+    assert len(audit) == len(y)
 
 
 def test_sparse_matrices_with_64_bit_indices_fit_like_others():

@@ -27,7 +27,14 @@ from softmargin.expansions.chunks import (
     part_of,
     rows_of_dask,
 )
-from softmargin.expansions.features import DenseFeatures, Features, LinearScore, SparseFeatures, canonical_sparse
+from softmargin.expansions.features import (
+    DenseFeatures,
+    Features,
+    LinearScore,
+    SparseFeatures,
+    canonical_sparse,
+    with_rows,
+)
 from softmargin.expansions.kernels import AdditiveColumns, AdditiveSplines, Kernel, KernelColumns, KernelScore
 from softmargin.expansions.kernels import available as available_kernels
 from softmargin.expansions.kernels.gram import require_gram_shape
@@ -118,4 +125,5 @@ __all__ = [
     "row_blocks",
     "row_lottery",
     "usable_cores",
+    "with_rows",
 ]

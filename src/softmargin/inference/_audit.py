@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, _num_samples
 
 from softmargin._constraints import COUNT, LEVEL, real_numbers
-from softmargin.expansions import ChunkedRows
+from softmargin.expansions import ChunkedRows, with_rows
 from softmargin.inference._annotators import dawid_skene, encode_answers, recode
 from softmargin.inference._chunk_opinions import chunked_data, left_out_opinions_of_chunks
 from softmargin.inference._label_audit import JUDGES, AuditedRows, LabelAudit
@@ -104,6 +104,7 @@ def audit_labels(
     chunks = chunked_data(X, y, sample_weight)
     if chunks is not None:
         (X, y), sample_weight = chunks, None
+    X = with_rows(X)
     n = _num_samples(X)
     if not n:
         raise ValueError("X has no rows; there are no labels to audit.")

@@ -19,7 +19,7 @@ _MOST_WEIGHT = 1e100  # squares of weights, and sums of them, stay below the lar
 def checked_weights(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
     """One finite, nonnegative number per row, all ones by default."""
     check_unmasked(name, given)
-    if np.iscomplexobj(given):
+    if given is not None and np.asarray(given).dtype.kind == "c":
         raise ValueError(f"{name} must hold a nonnegative number per row; got complex numbers.")
     try:
         return _check_sample_weight(given, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from softmargin.estimators._base.training_set import TrainingSet
+from softmargin.expansions import with_rows
 from softmargin.problem import Problem
 from softmargin.solvers import INITS, OnRound, Solution, Starts, constant_fit, majorizer
 
@@ -83,7 +84,7 @@ def judge_left_out(estimator: Any, X: Any, y: Any) -> None:
     labels, classes = np.asarray(_safe_indexing(y, rows)), estimator.classes_
     known = np.isin(labels, classes)
     loss = estimator.loss_.of_classes(np.searchsorted(classes, np.where(known, labels, classes[0])))
-    scores = estimator.decision_function(_safe_indexing(X, rows))
+    scores = estimator.decision_function(_safe_indexing(with_rows(X), rows))
     scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
     own = labels[:, None] == classes[None, :]
     trust = np.asarray(loss.trust(np.where(own, scores, -scores).astype(np.float64))).min(axis=1)

@@ -54,7 +54,8 @@ class NumberColumn:
 
     @property
     def names(self) -> list[str]:
-        return [self.name] if self.fill is None else [self.name, f"{self.name} is missing"]
+        """The features; what stands for a missing number is told, so that other files' medians are another feature."""
+        return [self.name] if self.fill is None else [self.name, f"{self.name} is missing, read as {self.fill:.6g}"]
 
     def write(self, values: Any, out: NDArray[np.floating[Any]]) -> None:
         """The features of a batch, into the columns ``out``."""
@@ -112,20 +113,30 @@ class ParquetPlan:
     reads_ahead: bool = True
 
     @classmethod
-    def of(cls, path: Any, target: str | None, features: Sequence[str] | None, weight: str | None) -> ParquetPlan:
-        """Read what must be known before a row can be decoded."""
+    def of(
+        cls,
+        path: Any,
+        target: str | None,
+        features: Sequence[str] | None,
+        weight: str | None,
+        like: ParquetPlan | None = None,
+    ) -> ParquetPlan:
+        """Read what must be known before a row can be decoded; columns are read as in the plan ``like``, if any."""
         files = tuple(map(FileFacts.of, parquet_files(path)))
         first, apart = files[0], [name for name in (target, weight) if name is not None]
+        if like is not None:
+            features = [column.name for column in like.columns]
         names = [name for name in first.names if name not in apart] if features is None else list(features)
         for one in files:
             one.require([*names, *apart], first)
         if not names:
             raise ValueError(f"{first.file} has no column beside the target and the weight; name features=.")
-        wordy = [name for name in names if not first.is_number(name)]
-        gappy = [name for name in names if name not in wordy and any(name in one.gappy for one in files)]
+        wordy = [name for name in names if not first.is_number(name)] if like is None else []
+        numeric = [name for name in names if name not in wordy] if like is None else []
+        gappy = [name for name in numeric if any(name in one.gappy for one in files)]
         seen = Survey.of([one.file for one in files], wordy, gappy, target, weight)
-        columns: list[NumberColumn | LevelColumn] = []
-        for name in names:
+        columns: list[NumberColumn | LevelColumn] = [] if like is None else list(like.columns)
+        for name in names if like is None else ():
             if name in wordy:
                 columns.append(LevelColumn.of(name, seen.levels[name]))
             else:

@@ -10,7 +10,7 @@ from softmargin.expansions.features.base import (
     totals_of,
 )
 from softmargin.expansions.features.dense import DenseFeatures
-from softmargin.expansions.features.sparse import SparseFeatures, canonical_sparse
+from softmargin.expansions.features.sparse import SparseFeatures, canonical_sparse, with_rows
 
 __all__ = [
     "FEW_NUMBERS",
@@ -21,6 +21,7 @@ __all__ = [
     "SparseFeatures",
     "Sums",
     "canonical_sparse",
+    "with_rows",
     "parts_of",
     "totals_of",
 ]

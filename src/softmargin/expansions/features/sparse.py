@@ -14,7 +14,7 @@ from softmargin.expansions.features.base import Features, precise
 from softmargin.expansions.memory import require_square
 from softmargin.expansions.protocol import Array, Rows
 
-__all__ = ["SparseFeatures", "canonical_sparse"]
+__all__ = ["SparseFeatures", "canonical_sparse", "with_rows"]
 
 _SAMPLE, _FAR = 16, 10.0  # rows looked at, and lengths of the rest of a row that a constant column must exceed
 _MOST_INDEX = np.iinfo(np.int32).max
@@ -36,6 +36,11 @@ def canonical_sparse(X: Any) -> Any:
     if X.indices.dtype != np.int32 or X.indptr.dtype != np.int32:
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     return X if _is_plain(X) else _summed(X)
+
+
+def with_rows(X: Any) -> Any:
+    """``X`` so that some of its rows can be taken: sparse forms that cannot be indexed become CSR."""
+    return canonical_sparse(X.tocsr()) if sparse.issparse(X) and X.format in ("bsr", "coo", "dia") else X
 
 
 def _is_plain(X: Any) -> bool:
