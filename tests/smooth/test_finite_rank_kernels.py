@@ -58,3 +58,17 @@ def test_rows_in_single_precision_are_the_same_rows(model, kernel):
     wide = model.fit(X.astype(float), y).decision_function(X.astype(float))
     narrow = model.fit(X, y).decision_function(X)
     np.testing.assert_allclose(narrow, wide, atol=1e-3 * np.abs(wide).max())
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "huberized_hinge", "coherence"])
+@pytest.mark.parametrize("n", [60, 126, 290, 310])
+def test_a_linear_kernel_of_few_rows_of_any_size_is_fitted_like_its_features(loss, n):
+    """Rounding of large similarities hides from the kernel's own columns what its few dimensions hold."""
+    rng = np.random.default_rng(n)
+    X = np.abs(rng.standard_t(3, size=(n, 6))) * 10.0 ** np.arange(-1, 5)
+    y = X[:, 2] + rng.normal(size=n) > np.median(X[:, 2])
+    for C in (1.0, 100.0, 1000.0):
+        rows = MarginClassifier(loss=loss, C=C).fit(X, y)
+        kernel = MarginClassifier(loss=loss, C=C, kernel="linear").fit(X, y)
+        assert kernel.solution_.converged
+        assert kernel.solution_.objective == pytest.approx(rows.solution_.objective, rel=1e-5)

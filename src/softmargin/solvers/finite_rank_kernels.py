@@ -55,13 +55,17 @@ class FiniteRankKernel:
 
     @classmethod
     def beyond_rounding(cls, problem: Any) -> FiniteRankKernel | None:
-        """The same for a matrix given by a user, whose numbers may have been made in single precision.
+        """The same for what rounding hides: large similarities of few dimensions, however few the rows are.
 
-        It may then be semidefinite up to that rounding alone.
+        So are those of a matrix given by a user, whose numbers may have been made in single precision: it may then be
+        semidefinite up to that rounding alone.
         """
         expansion, penalty = problem.expansion, problem.penalty
-        given = isinstance(expansion, KernelColumns) and expansion.kernel.is_own
-        return cls._of(problem, _SINGLE) if given and penalty.l1_ratio == 0 and not penalty.positive else None
+        if not isinstance(expansion, KernelColumns) or penalty.l1_ratio > 0 or penalty.positive:
+            return None
+        if expansion.kernel.is_own:
+            return cls._of(problem, _SINGLE)
+        return cls._of(problem, _EPS) if expansion.rank < len(problem.y) else None
 
     @classmethod
     def _of(cls, problem: Any, precision: float) -> FiniteRankKernel | None:
