@@ -177,3 +177,16 @@ def test_a_working_set_of_very_many_components_ends_where_all_of_them_move(monke
     assert model.solution_.converged
     np.testing.assert_allclose(model.solution_.objective, few.solution_.objective, rtol=1e-7)
     np.testing.assert_allclose(model.component_norms_, few.component_norms_, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["truncated_logistic", "welsch", "bianco_yohai"])
+def test_bounded_losses_go_on_to_the_end_where_a_step_leaves_weights_behind_norms(loss):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(100, 6))
+        y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.8 * rng.normal(size=100) > 0
+        model = AdditiveKernelClassifier(loss=loss).fit(X, y)
+        history = np.array(model.solution_.history)
+        assert model.solution_.converged
+        assert np.all(np.diff(history) <= 1e-2 * model.tol * history[:-1])
+        assert model.solution_.objective == history[-1]

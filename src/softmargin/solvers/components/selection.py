@@ -329,7 +329,9 @@ class _Rounds:
         self.whole = False  # whether bounds are minimised, or the weights only move on
 
     def objective(self) -> float:
-        return self.problem.cost(self.point.margins) + float(self.point.norms.sum())
+        """That of weights and functions, which rounds lower even where one step leaves the weights behind the norms."""
+        point = self.point
+        return self.problem.cost(point.margins) + point.smoothed - point.problem.cost(point.margins)
 
     def next_round(self) -> bool | None:
         bound = bound_at(self.problem, self.point.margins)
@@ -352,8 +354,9 @@ class _Rounds:
         if self.fallen:
             return self._constant()
         gained = (history[-2] - history[-1]) / max(abs(history[-1]), _TINY) if len(history) > 1 else 0.0
+        history[-1] = self.problem.cost(self.point.margins) + float(self.point.norms.sum())  # that of (S), not above
         fit = self.search.result(self.point, history, max(gained, 0.0))
-        return fit._replace(solution=replace(fit.solution, objective=self.objective()))
+        return fit._replace(solution=replace(fit.solution, objective=history[-1]))
 
     def _constant(self) -> ComponentFit:
         """The constant classifier, where the cap of the loss leaves no row of one class."""
