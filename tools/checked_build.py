@@ -21,7 +21,8 @@ BUILDS = {
 }
 # the tests that go through each compiled loop with small, awkward and random inputs
 TESTS = [
-    "tests/elasticnet/test_margin_path.py", "tests/elasticnet/test_solver.py", "tests/expansions/test_expansions.py",
+    "tests/elasticnet/test_margin_path.py", "tests/elasticnet/test_solver.py", "tests/expansions/test_additive.py",
+    "tests/elasticnet/test_concave.py", "tests/expansions/test_expansions.py",
     "tests/losses/test_exponentials.py", "tests/multicategory/test_awkward_classes.py",
     "tests/multicategory/test_multicategory_svc.py", "tests/multicategory/test_trust.py",
     "tests/paths/test_exactness.py", "tests/paths/test_golden.py", "tests/rules/test_given_hypotheses.py",
