@@ -24,7 +24,7 @@ from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.quadratic_model import Columns, Curvature, Target
 from softmargin.solvers.linalg import add_to_diagonal, definite_cholesky
 
-__all__ = ["concave_step"]
+__all__ = ["bends", "concave_step"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -46,7 +46,7 @@ def concave_step(problem: Problem, at: Solution, value: float) -> Solution | Non
     g, sign = problem.y * term.slope, np.sign(at.coef[support])
     costs = penalty.linearize(at.coef).thresholds(len(at.coef))[support]
     gradient = columns.gradient(g, at.coef, scores) + costs * sign
-    found = _newton(columns.curvature(term.curvature), _bends(penalty, at.coef)[support], gradient, float(g.sum()))
+    found = _newton(columns.curvature(term.curvature), bends(penalty, at.coef)[support], gradient, float(g.sum()))
     if found is None or not np.all(np.sign(at.coef[support] + found.coef) == sign):
         return None
     coef, intercept = at.coef.copy(), at.intercept + found.shift
@@ -73,7 +73,7 @@ def _newton(curvature: Curvature, bends: Array, gradient: Array, drift: float) -
     return Target(step, -(drift + float(curvature.moment @ step)) / curvature.mass)
 
 
-def _bends(penalty: Penalty, coef: Array) -> Array:
+def bends(penalty: Penalty, coef: Array) -> Array:
     """``l1 f p''(|b|)``, from slopes on both sides."""
     size = np.abs(coef)
     apart = _APART * np.maximum(size, np.finfo(np.float64).tiny)

@@ -1,9 +1,11 @@
-"""Newton's step of a nonconvex loss under l1 costs, within the orthant of the present coefficients.
+"""Newton's step of a nonconvex loss under l1 or concave costs, within the orthant of the present coefficients.
 
 Once the bounds of majorise-minimise hardly move, the support ``A`` and its signs ``s`` are those of the minimum, and
 there the objective is smooth: on ``M = Phi_A``, with slopes ``g`` and curvatures ``W`` of any sign,
 
-    [M'WM + ridge R, M'W1; 1'WM, 1'W1] (d, a) = -(M'g + ridge R b_A + l_A s, 1'g),    R = I or K_AA.
+    [M'WM + ridge R + P, M'W1; 1'WM, 1'W1] (d, a) = -(M'g + ridge R b_A + l_A s, 1'g),    R = I or K_AA,
+
+with the slopes ``l`` of the costs at the coefficients and ``P``, how they bend there (not at all under l1).
 
 Rounds of bounds converge linearly, slowly where rows are half trusted; these steps converge quadratically. One is
 offered only where the model has a minimum (the matrix has a Cholesky factor and the intercept's pivot is positive) and
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softmargin.problem import Problem
+from softmargin.solvers.elastic_net.concave_step import bends
 from softmargin.solvers.elastic_net.quadratic_model import Columns
 from softmargin.solvers.linalg import Bordered, add_to_diagonal, definite_cholesky
 from softmargin.solvers.ridge.newton_systems import Step
@@ -36,7 +39,7 @@ def support_step(problem: Problem, coef: Array, margins: Array) -> Step | None:
     penalty, expansion = problem.penalty, problem.expansion
     support = np.flatnonzero(coef)
     # an intercept alone would run to the constant of one class, where the bounds find columns that tell them apart
-    if not penalty.convex or not 0 < len(support) <= _MOST:
+    if not 0 < len(support) <= _MOST:
         return None
     columns = Columns(expansion, support, penalty.ridge, problem.fit_intercept)
     if sparse.issparse(columns.M):
@@ -48,7 +51,7 @@ def support_step(problem: Problem, coef: Array, margins: Array) -> Step | None:
         H += penalty.ridge * M[support]
     else:
         add_to_diagonal(H, penalty.ridge)
-    add_to_diagonal(H, _DAMPING * max(float(H.diagonal().max()), 0.0))
+    add_to_diagonal(H, bends(penalty, coef)[support] + _DAMPING * max(float(H.diagonal().max()), 0.0))
     factor = definite_cholesky(H)
     if factor is None:
         return None
@@ -56,7 +59,8 @@ def support_step(problem: Problem, coef: Array, margins: Array) -> Step | None:
     if problem.fit_intercept and not bordered.pivot > 0:
         return None
     scores = expansion.apply(coef) if columns.is_kernel else coef
-    gradient = columns.gradient(g, coef, scores) + penalty.thresholds(len(coef))[support] * np.sign(coef[support])
+    costs = penalty.linearize(coef).thresholds(len(coef))[support]
+    gradient = columns.gradient(g, coef, scores) + costs * np.sign(coef[support])
     moved, intercept = bordered.solve(-gradient, -float(g.sum()))
     if not np.all(np.sign(coef[support] + moved) == np.sign(coef[support])):
         return None
