@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 
 from softmargin import MarginClassifier, TunedClassifier
+from softmargin.expansions import expand
+from softmargin.losses import Logistic
+from softmargin.penalties import ElasticNet
+from softmargin.problem import Problem
+from softmargin.tuning._left_out_scores import auto_costs
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-120])
@@ -31,3 +36,17 @@ def test_columns_that_say_nothing_give_the_constant_classifier(value, criterion,
     assert not tuned.predict(X).any()
     if hasattr(tuned, "predict_proba"):
         np.testing.assert_allclose(tuned.predict_proba(X)[:, 1], 0.25, atol=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-80, 1.0, 1e80, 1e157, 1e200])
+def test_automatic_costs_follow_the_unit_of_the_features_without_an_overflow(scale):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    costs = []
+    for unit in (1.0, scale):
+        problem = Problem(Logistic(), expand(unit * X), y, np.ones(40), ElasticNet(0.0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            costs.append(auto_costs(problem, 3))
+    expected = np.clip(np.log10(costs[0][0]) - 2 * np.log10(scale), -300, 294)  # numbers that keep all their digits
+    assert np.log10(costs[1][0]) == pytest.approx(expected, abs=1e-6)

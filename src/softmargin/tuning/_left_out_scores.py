@@ -55,17 +55,22 @@ def auto_costs(problem: Problem, n_costs: int) -> Array:
     slope = slope - weights * slope.sum() / weights.sum() if problem.fit_intercept else slope
     gradient = problem.expansion.transpose(slope)
     if problem.penalty.l1_ratio > 0:
-        return _range(problem.penalty.l1_ratio, gradient, heaviest, _FIRM, n_costs)
-    scores = problem.expansion.apply(slope if problem.expansion.is_kernel else gradient)
-    return _range(_FAINT, scores, heaviest, _FIRM * 100, n_costs)
+        return _range(problem.penalty.l1_ratio, gradient, (heaviest,), _FIRM, n_costs)
+    if problem.expansion.is_kernel:
+        return _range(_FAINT, problem.expansion.apply(slope), (heaviest,), _FIRM * 100, n_costs)
+    size = float(np.abs(gradient).max(initial=0.0)) or 1.0  # of features as large as their squares overflow
+    return _range(_FAINT, problem.expansion.apply(gradient / size), (heaviest, size), _FIRM * 100, n_costs)
 
 
-def _range(wanted: float, reached: Array, heaviest: float, factor: float, n_costs: int) -> Array:
-    """Costs from where what ``C = 1`` reaches would be ``wanted``; where nothing is reached every cost is as good."""
+def _range(wanted: float, reached: Array, units: tuple[float, ...], factor: float, n_costs: int) -> Array:
+    """Costs from where what ``C = 1`` reaches, in these units, would be ``wanted``.
+
+    Where nothing is reached every cost is as good.
+    """
     most = float(np.abs(reached).max(initial=0.0))
     power = float(np.log10(wanted) - np.log10(most)) if most > 0 else 0.0
     top = float(np.log10(factor))
-    first = float(np.clip(power - np.log10(heaviest), -_MOST_DIGITS, _MOST_DIGITS - top))
+    first = float(np.clip(power - float(np.log10(units).sum()), -_MOST_DIGITS, _MOST_DIGITS - top))
     return np.logspace(first, first + top, n_costs)
 
 
