@@ -72,9 +72,9 @@ def trace_path(
     _check_reach(posed.qp)
     best: Path | None = None
     max_events = options.max_events or 1000 + 50 * len(posed.rows.y)
-    whole = False
+    whole, stalled = False, set[tuple[float, float]]()  # levels at which a run stopped on the way
     for attempt in options.attempts(posed.rows):
-        if whole and attempt.unseen != _UNSEEN[0]:
+        if (whole and attempt.unseen != _UNSEEN[0]) or (attempt.restarts and attempt[:2] not in stalled):
             continue
         tracer = Tracer(posed.rows, attempt.jitter, max_events, attempt.restarts, attempt.unseen)
         try:
@@ -84,6 +84,8 @@ def trace_path(
             continue
         finally:
             whole = not tracer.leaves_out
+        if tracer.status == "stalled":
+            stalled.add(attempt[:2])
         if not tracer.pieces:
             continue
         report = TraceReport(
