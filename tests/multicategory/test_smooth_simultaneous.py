@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -297,3 +298,19 @@ def test_wherever_a_fit_is_stopped_no_point_is_better_by_more_than_the_gap(kerne
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = solve(task, tol=0.1, max_iter=steps)
         assert found.objective - least <= (found.gap + 1e-9) * found.objective
+
+
+@pytest.mark.parametrize("make", [CompositeMarginClassifier, TruncatedSoftmaxClassifier])
+def test_what_all_classes_share_never_grows_out_of_rounding(make):
+    # features that hardly matter: one step reaches the optimum, and the next has nothing but rounding to follow
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        y = np.r_[np.arange(3), rng.integers(0, 3, 23)]
+        X = 1e-3 * rng.normal(size=(len(y), 6))
+        X, y = np.vstack([X, X]), np.r_[y, y[rng.permutation(len(y))]]
+        model = make(class_weight="balanced").fit(X, y)
+        weight = (len(y) / (3 * np.bincount(y)))[y]
+        cost = model._multiclass_loss().value(model.decision_function(X), y)
+        objective = float(weight @ cost) + 0.5 * float(np.square(model.coef_).sum())
+        assert model.solution_.objective == pytest.approx(objective, rel=1e-9)
+        assert all(later <= before * (1 + 1e-9) for before, later in pairwise(model.solution_.history))

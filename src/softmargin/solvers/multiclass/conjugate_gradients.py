@@ -1,4 +1,4 @@
-"""Preconditioned conjugate gradients for the Newton equations of k functions at once."""
+"""Preconditioned conjugate gradients for the Newton equations of k functions that sum to zero."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ def conjugate_gradients(
     ``precondition`` returns the scaled residual and its image under the inner product of the space (itself for
     features, ``K`` times it for kernel coefficients); images of directions follow from those without further products.
     ``product`` multiplies with the Hessian.
+
+    What all functions share has no part in the scores, and where nothing penalises it (free intercepts) no curvature
+    either: the rounding that lies there is taken out of every residual, or a step along it would have no end.
     """
-    step, residual = np.zeros_like(gradient), -gradient
+    step, residual = np.zeros_like(gradient), _centred(-gradient)
     direction = image = np.zeros_like(gradient)
     rho = first = 0.0
     for i in range(most):
@@ -46,5 +49,9 @@ def conjugate_gradients(
         if not bend > 0:
             break
         step += (rho / bend) * direction
-        residual -= (rho / bend) * bent
+        residual = _centred(residual - (rho / bend) * bent)
     return step, residual, False
+
+
+def _centred(values: Array) -> Array:
+    return np.asarray(values - values.mean(axis=1, keepdims=True))
