@@ -100,7 +100,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         Number of starts, of which the best is kept; the others are plain fits to random halves. One start ends 2.2%
         above the best of 30 on average with 100 rows and 1.1% with 300, ten end 0.4 and 0.2% above it and take six
         times as long; the labels are no better for it (errors of .258 and .258, .213 and .213: ``python -m benchmarks
-        starts``), so one is the default for any number of rows.
+        starts``), so one is the default for any number of rows. Fits of other class weights have one start.
     tol : float, default=1e-4
         Rounds end when scores move by less than this, relative to the largest, or when no bound of the objective that
         touches it falls by more than this, relative to it.
@@ -284,6 +284,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         elif self.scheme == 3:
             self.weights_ = np.arange(1, _BRACKETS) / _BRACKETS
         fitted = copy(self)  # parameters set later do not change what was fitted
+        fitted.n_init = 1  # of a machine of another class weight its sign alone is asked
         if not self.solution_.converged:  # nor will the others: no full price for each of them
             fitted.max_iter = max(1, self.max_iter // _SHARE)
         self._family_ = _WeightedFits(lambda: fitted._fit_family(data, problem))
@@ -320,7 +321,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         """The fits of all class weights but the one at hand, from where a fit with one start begins."""
         found: list[Solution | None] = [None] * len(self.weights_)
         others = np.flatnonzero(self.weights_ != 0.5)
-        if self.init != "base" or self.n_init != 1:
+        if self.init != "base":
             return found
         weights = self.weights_[others]
         made = solve_class_weights(problem, np.array([2 * weights, 2 * (1 - weights)]), self.tol)

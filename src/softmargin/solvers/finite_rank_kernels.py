@@ -5,8 +5,8 @@ penalties ``beta'K beta`` and ``|gamma|^2`` are one. So the problem is solved wi
 them take milliseconds where a matrix of all pairs of rows takes the cube of their number. The way back is triangular,
 as the rows of ``Z`` at the pivots are: coefficients at these rows alone make the same score.
 
-Objective and gap are measured anew with the kernel; where rounding of huge similarities shows in them, the engine is
-given the kernel as it is, and the better of the two counts.
+Objective and gap are measured anew with the kernel, so that the rounding of huge similarities shows in them. Where the
+features themselves were not fitted, the engine is given the kernel as it is, and the better of the two counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FEWEST_ROWS = 300  # up to here a matrix of all pairs takes no longer (phoneme,
 _MOST_COLUMNS = 400  # a factor of so many, over a thousand rows and more, takes as long as one Newton step of them
 _ROWS_PER_COLUMN = 4
 _EPS, _SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
-ROUNDED = 1e-6  # a gap up to which rounding may show before the kernel itself is tried
+ROUNDED = 1e-6  # a gap at which features count as fitted, whatever the tolerance
 
 
 @dataclass(frozen=True)

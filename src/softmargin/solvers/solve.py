@@ -83,15 +83,16 @@ def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, m
     """
 
     def on_features(finite: FiniteRankKernel) -> Solution:
-        return finite.back(_run(engine, finite.reduced, finite.forth(start), tol, max_iter, verbose))
+        return _run(engine, finite.reduced, finite.forth(start), tol, max_iter, verbose)
 
     distinct = DistinctRows.of(problem)
     if distinct is not None:
         return distinct.back(engine.run(distinct.reduced, distinct.forth(start), tol, max_iter, verbose))
     finite = FiniteRankKernel.of(problem) if engine.takes_features else None
     if finite is not None:
-        solution = on_features(finite)
-        if solution.gap <= max(tol, ROUNDED):
+        found = on_features(finite)
+        solution = finite.back(found)
+        if found.gap <= max(tol, ROUNDED):  # what the rounding of similarities takes from it, it takes from any
             return solution
         return min(solution, engine.run(problem, start, tol, max_iter, verbose), key=lambda one: one.gap)
     shift = Shift.of(problem)
@@ -103,7 +104,7 @@ def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, m
     if expansion.is_resident and not expansion.is_kernel and prefers_rows(expansion):
         return measured(solution, problem)
     rounded = FiniteRankKernel.beyond_rounding(problem) if engine.takes_features and not solution.gap <= tol else None
-    return solution if rounded is None else min(solution, on_features(rounded), key=lambda one: one.gap)
+    return solution if rounded is None else min(solution, rounded.back(on_features(rounded)), key=lambda one: one.gap)
 
 
 def solve_class_weights(problem: Problem, factors: Any, tol: float) -> list[Solution | None]:
