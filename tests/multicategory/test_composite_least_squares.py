@@ -356,3 +356,14 @@ def test_one_class_is_refused():
 )
 def test_scikit_learn_conventions(model):
     check_estimator(model)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # rows so far from zero may say so
+@pytest.mark.parametrize("penalize_intercept", [False, True])
+def test_a_mix_is_chosen_where_rounding_leaves_no_matrix_definite(penalize_intercept):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        y = np.r_[np.arange(6), rng.integers(0, 6, 300)]
+        X = rng.normal(size=(len(y), 5)) + 1e9
+        model = CompositeLeastSquaresClassifier(mix="auto", C=0.015, penalize_intercept=penalize_intercept).fit(X, y)
+        assert np.isfinite(model.decision_function(X)).all()

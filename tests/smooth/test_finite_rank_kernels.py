@@ -5,7 +5,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.preprocessing import PolynomialFeatures
 
-from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression
+from softmargin import (
+    CompositeMarginClassifier,
+    MarginClassifier,
+    RobustSVC,
+    TruncatedLogisticRegression,
+    TruncatedSoftmaxClassifier,
+)
 from softmargin.expansions import Kernel, KernelColumns
 from softmargin.losses import Logistic
 from softmargin.penalties import ElasticNet
@@ -33,6 +39,37 @@ def test_a_polynomial_is_the_machine_of_its_monomials(model, n):
     model.set_params(kernel="poly", degree=2, gamma=1.0, coef0=1.0).fit(X, y)
     assert model.solution_.objective == pytest.approx(objective, rel=1e-6)
     np.testing.assert_allclose(model.decision_function(X), by_features, atol=1e-3 * np.abs(by_features).max())
+
+
+@pytest.mark.parametrize("n", [290, 310, 990])
+@pytest.mark.parametrize("intercept", [{}, {"fit_intercept": False}, {"penalize_intercept": True}], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [CompositeMarginClassifier(), TruncatedSoftmaxClassifier(level=np.inf), TruncatedSoftmaxClassifier(level=3.0)],
+    ids=str,
+)
+def test_so_is_that_of_several_classes(model, intercept, n):
+    X, y = rows(n)
+    y = y + (X[:, 1] > 0.5)
+    model = clone(model)
+    if not intercept.keys() <= model.get_params().keys():
+        pytest.skip("a softmax has no penalised intercept")
+    model.set_params(C=0.1, tol=1e-8, max_iter=10_000, **intercept)
+    Z = PolynomialFeatures(2).fit_transform(X) * np.sqrt([1, 2, 2, 1, 2, 1])
+    by_features = model.fit(Z, y).decision_function(Z)
+    objective = model.solution_.objective
+    model.set_params(kernel="poly", degree=2, gamma=1.0, coef0=1.0).fit(X, y)
+    assert model.solution_.converged
+    assert model.solution_.objective == pytest.approx(objective, rel=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), by_features, atol=1e-3 * np.abs(by_features).max())
+
+
+def test_similarities_and_weights_of_very_different_sizes_are_fitted_for_several_classes():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_t(2, size=(400, 6)), rng.integers(0, 3, 400)
+    weight = 10 ** rng.uniform(-6, 6, size=400)
+    model = TruncatedSoftmaxClassifier(kernel="poly").fit(X, y, sample_weight=weight)
+    assert model.solution_.converged
 
 
 @pytest.mark.parametrize("degree", [1, 3])

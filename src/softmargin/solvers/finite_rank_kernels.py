@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from softmargin.expansions import DenseFeatures, KernelColumns
-from softmargin.problem import Problem
+from softmargin.problem import MulticlassProblem, Problem
 from softmargin.solution import Solution
 from softmargin.solvers.linalg import pivoted_cholesky
 
@@ -38,20 +38,18 @@ ROUNDED = 1e-6  # a gap at which features count as fitted, whatever the toleranc
 class FiniteRankKernel:
     """A problem on the features of its kernel, and the way back."""
 
-    problem: Problem
-    reduced: Problem
+    problem: Any
+    reduced: Any
     pivots: NDArray[np.intp]
 
     @classmethod
     def of(cls, problem: Any) -> FiniteRankKernel | None:
         """The problem on features, where there are few of them and many rows."""
-        expansion, penalty = problem.expansion, problem.penalty
-        if not isinstance(expansion, KernelColumns) or len(problem.y) <= _FEWEST_ROWS:
+        expansion, n = problem.expansion, problem.expansion.shape[0]
+        if not isinstance(expansion, KernelColumns) or n <= _FEWEST_ROWS:
             return None
-        few = expansion.rank <= min(_MOST_COLUMNS, len(problem.y) / _ROWS_PER_COLUMN)
-        if not few or penalty.l1_ratio > 0 or penalty.positive:
-            return None
-        return cls._of(problem, _EPS)
+        few = expansion.rank <= min(_MOST_COLUMNS, n / _ROWS_PER_COLUMN)
+        return cls._of(problem, _EPS) if few and _has_ridge_alone(problem) else None
 
     @classmethod
     def beyond_rounding(cls, problem: Any) -> FiniteRankKernel | None:
@@ -60,12 +58,12 @@ class FiniteRankKernel:
         So are those of a matrix given by a user, whose numbers may have been made in single precision: it may then be
         semidefinite up to that rounding alone.
         """
-        expansion, penalty = problem.expansion, problem.penalty
-        if not isinstance(expansion, KernelColumns) or penalty.l1_ratio > 0 or penalty.positive:
+        expansion = problem.expansion
+        if not isinstance(expansion, KernelColumns) or not _has_ridge_alone(problem):
             return None
         if expansion.kernel.is_own:
             return cls._of(problem, _SINGLE)
-        return cls._of(problem, _EPS) if expansion.rank < len(problem.y) else None
+        return cls._of(problem, _EPS) if expansion.rank < expansion.shape[0] else None
 
     @classmethod
     def _of(cls, problem: Any, precision: float) -> FiniteRankKernel | None:
@@ -79,24 +77,46 @@ class FiniteRankKernel:
         """A solution in terms of the features."""
         if solution is None:
             return None
-        return replace(
-            solution, coef=self.reduced.expansion.transpose(solution.coef), base=self.forth(solution.base), margins=None
-        )
+        coef = np.asarray(self._features.T @ solution.coef)
+        return replace(solution, coef=coef, base=self.forth(solution.base), margins=None)
 
     def back(self, solution: Solution) -> Solution:
         """A solution in terms of the kernel, measured there."""
         moved = self._moved(solution)
         at = moved.coef[self.pivots]
         rows = self.problem.expansion.outer_rows(np.float64)(self.pivots)
-        scores = at @ rows
-        margins = self.problem.margins_of(scores, moved.intercept)
-        penalty = self.problem.penalty.value(moved.coef, float(at @ scores[self.pivots]))
-        objective = self.problem.cost(margins) + penalty
+        scores = rows.T @ at
+        square = float(np.sum(at * scores[self.pivots]))
+        if isinstance(self.problem, MulticlassProblem):
+            margins, objective = None, solution.objective + self._excess(solution, scores, square)
+        else:
+            margins = self.problem.margins_of(scores, moved.intercept)
+            objective = self.problem.cost(margins) + self.problem.penalty.value(moved.coef, square)
         scale = max(abs(objective), abs(solution.objective), np.finfo(np.float64).tiny)
         gap = moved.gap + abs(objective - solution.objective) / scale
         return replace(moved, objective=objective, gap=gap if np.isfinite(gap) else np.inf, margins=margins)
 
+    @property
+    def _features(self) -> Array:
+        return np.asarray(self.reduced.expansion.rows(slice(None)))
+
+    def _excess(self, solution: Solution, scores: Array, square: float) -> float:
+        """What k scores and their square norms cost more by the kernel than by the features."""
+        problem: MulticlassProblem = self.problem
+        own = self._features @ solution.coef
+        dearer = [problem.loss.value(F + solution.intercept, problem.codes) for F in (scores, own)]
+        return float(problem.weights @ (dearer[0] - dearer[1])) + 0.5 * (square - float(np.sum(solution.coef**2)))
+
     def _moved(self, solution: Solution) -> Solution:
-        coef, triangle = np.zeros(len(self.problem.y)), self.reduced.expansion.rows(slice(None))[self.pivots]
+        features = self._features
+        coef = np.zeros((len(features), *solution.coef.shape[1:]))
+        triangle = features[self.pivots]
         coef[self.pivots] = solve_triangular(triangle, solution.coef, lower=True, trans=1, check_finite=False)
         return replace(solution, coef=coef, base=None if solution.base is None else self._moved(solution.base))
+
+
+def _has_ridge_alone(problem: Problem | MulticlassProblem) -> bool:
+    """Whether the norm of functions is all that is penalised: signs and l1 costs are those of kernel columns."""
+    if isinstance(problem, MulticlassProblem):
+        return problem.penalty is None
+    return not (problem.penalty.l1_ratio > 0 or problem.penalty.positive)

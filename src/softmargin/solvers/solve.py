@@ -60,8 +60,7 @@ def solve(
         if not several:
             check_scale(problem)
         try:
-            run = engine.run if several else partial(_run, engine)
-            solution = run(problem, start, tol, max_iter, verbose)
+            solution = partial(_run_simultaneous if several else _run, engine)(problem, start, tol, max_iter, verbose)
         except np.linalg.LinAlgError as error:
             raise ValueError(f"{engine.name} met equations without a solution. {likely_reason(problem)}") from error
         if not several:
@@ -105,6 +104,20 @@ def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, m
         return measured(solution, problem)
     rounded = FiniteRankKernel.beyond_rounding(problem) if engine.takes_features and not solution.gap <= tol else None
     return solution if rounded is None else min(solution, rounded.back(on_features(rounded)), key=lambda one: one.gap)
+
+
+def _run_simultaneous(
+    engine: Engine, problem: Any, start: Solution | None, tol: float, max_iter: int, verbose: int
+) -> Solution:
+    """The same for k scores at once, whose engines centre the rows themselves."""
+    finite = FiniteRankKernel.of(problem) if engine.takes_features else None
+    if finite is None:
+        return engine.run(problem, start, tol, max_iter, verbose)
+    found = engine.run(finite.reduced, finite.forth(start), tol, max_iter, verbose)
+    solution = finite.back(found)
+    if found.gap <= max(tol, ROUNDED):
+        return solution
+    return min(solution, engine.run(problem, None, tol, max_iter, verbose), key=lambda one: one.gap)
 
 
 def solve_class_weights(problem: Problem, factors: Any, tol: float) -> list[Solution | None]:

@@ -19,11 +19,13 @@ __all__ = ["MULTICLASS_ENGINES", "prepared_least_squares", "seeded_ascent"]
 Solve = Callable[[Any, "Solution | None", float, int], Solution]
 
 
-def _engine(name: str, needs: str, accepts: Callable[[Any], bool], run: Solve) -> Engine:
+def _engine(
+    name: str, needs: str, accepts: Callable[[Any], bool], run: Solve, *, takes_features: bool = False
+) -> Engine:
     def quietly(problem: Any, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
         return run(problem, start, tol, max_iter)
 
-    return Engine(name, needs, accepts, quietly)
+    return Engine(name, needs, accepts, quietly, takes_features=takes_features)
 
 
 def _is_smooth(problem: Any) -> bool:
@@ -60,8 +62,12 @@ MULTICLASS_ENGINES: tuple[Engine, ...] = (
         solve_least_squares,
     ),
     seeded_ascent(0),
-    _engine("multiclass newton", "a smooth loss of k scores", _is_smooth, solve_smooth),
+    _engine("multiclass newton", "a smooth loss of k scores", _is_smooth, solve_smooth, takes_features=True),
     _engine(
-        "drop and refit", "a capped loss of k scores", lambda problem: isinstance(problem.loss, Capped), drop_and_refit
+        "drop and refit",
+        "a capped loss of k scores",
+        lambda problem: isinstance(problem.loss, Capped),
+        drop_and_refit,
+        takes_features=True,
     ),
 )

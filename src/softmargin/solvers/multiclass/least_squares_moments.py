@@ -213,11 +213,11 @@ def _solve_coupled(moments: ClassMoments, mix: float, lam: float) -> Array:
         products = [np.matmul(stacks(g), x[g.start : g.stop, :, None]) for g in groups]
         return np.concatenate(products)[:, :, 0]
 
-    total = linalg.lu_factor(sum(inverses(g).sum(axis=0) for g in groups), check_finite=False)
+    total = shifted_cholesky(np.sum([inverses(g).sum(axis=0) for g in groups], axis=0))
 
     def correct(right: Array, sums_to: Array) -> tuple[Array, Array]:
         partial = times(inverses, right)
-        u = linalg.lu_solve(total, sums_to - partial.sum(axis=0), check_finite=False)
+        u = total(sums_to - partial.sum(axis=0))
         return partial + times(inverses, np.broadcast_to(u, right.shape)), u
 
     rhs = moments.right_sides(mix)
@@ -249,7 +249,7 @@ def leave_one_out(
     removed = moments.weight if removed is None else removed
     theta = _solve_half(moments, lam) if mix == 0.5 else _solve_coupled(moments, mix, lam)
     inverses = [_inverse(moments.matrix(0, mix, lam))] if mix == 0.5 else list(moments.inverses(mix, lam))
-    root = None if mix == 0.5 else linalg.cholesky(sum(inverses), lower=True, check_finite=False)
+    root = None if mix == 0.5 else shifted_cholesky(np.sum(inverses, axis=0)).triangle()
     out, df = np.empty((n, k)), 0.0
     step = max(1, _CHUNK_ENTRIES // (k * max(min(k, moments.m), 1) + k * moments.m))
     rss = 0.0
