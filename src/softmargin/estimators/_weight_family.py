@@ -7,7 +7,9 @@ Both answer the same questions about new rows: the bracket of the probability, a
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -241,11 +243,25 @@ class PathFamily(WeightFamily):
         self.knots = np.unique(np.concatenate([[max(low, self.edge)], knots, [min(high, 1 - self.edge)]]))
         self.training = self.bracket(X)
 
-    def _scores(self, X: Any) -> tuple[Bracket, np.ndarray]:
+    def _segments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The ends of the segments, and values just inside: at a knot itself the intercept may jump."""
         left, right = self.knots[:-1], self.knots[1:]
-        inset = 1e-6 * (right - left)  # at a knot itself the intercept may jump
-        first, last = left + inset, right - inset
-        ends = self.path.decision_function(X, np.concatenate([first, last]))
+        inset = 1e-6 * (right - left)
+        return left, right, left + inset, right - inset
+
+    @cached_property
+    def _scorer(self) -> Callable[[Any], np.ndarray]:
+        """Scores just inside both ends of every segment and at 1/2, not kept in files."""
+        _, _, first, last = self._segments()
+        return self.path.scorer(np.concatenate([first, last, [0.5]]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_scorer"}
+
+    def _scores(self, X: Any) -> tuple[Bracket, np.ndarray]:
+        left, right, first, last = self._segments()
+        scores = self._scorer(X)
+        ends, plain = scores[:, :-1], scores[:, -1].copy()
         a, b = ends[:, : len(first)], ends[:, len(first) :]
         slope = (b - a) / (last - first)
         zero = zero_level(ends)
@@ -255,7 +271,7 @@ class PathFamily(WeightFamily):
         first_negative = np.where(a < -zero, left, np.where(b < -zero, root, 1.0))
         up = np.clip(last_positive.max(axis=1), self.edge, 1 - self.edge)
         down = np.clip(first_negative.min(axis=1), self.edge, 1 - self.edge)
-        return Bracket(up, down, 1.0), np.asarray(self.path.decision_function(X, 0.5))
+        return Bracket(up, down, 1.0), plain
 
     def answer(self, X: Any) -> tuple[Bracket, np.ndarray]:
         """The probabilities are continuous here, and centred they are the scores: both rank rows alike."""

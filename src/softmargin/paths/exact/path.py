@@ -12,7 +12,7 @@ path (``Path.gap``) at every breakpoint and half way between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -215,6 +215,15 @@ class Path:
         """Scores of the rows of ``X`` at ``t``; one column per value if ``t`` is an array."""
         scores = self._scores(self._check_rows(X), self._values(t))
         return scores[:, 0] if np.ndim(t) == 0 else scores
+
+    def scorer(self, t: Array) -> Callable[[Any], Array]:
+        """``decision_function`` at values given once, for which the coefficients of few features are made once too."""
+        values, rows = self._values(t), self._rows
+        if not rows.linear or rows.X.shape[1] * len(values) > _SCORED:
+            return lambda X: self._scores(self._check_rows(X), values)
+        parts = [(rows.coefficients(u.T / rows.scale), b) for u, b, _ in self._blocks(values, _SCORED)]
+        coef, b = np.hstack([part for part, _ in parts]), np.concatenate([part for _, part in parts])
+        return lambda X: rows.feature_scores(self._check_rows(X), coef, b)
 
     def _scores(self, X: Any, t: Array) -> Array:
         """The same for rows and values known to be good."""

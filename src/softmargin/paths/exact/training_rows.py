@@ -75,10 +75,17 @@ class TrainingRows:
         """``X'u`` of linear features, ``u`` in the caller's units, free of the rows' offset."""
         return np.asarray(self.X.T @ u if self.centre is None else (self.X - self.centre).T @ u)
 
+    def feature_scores(self, X: Any, coef: Array, b: Array) -> Array:
+        """f(x) for ``coefficients`` of dense features and intercepts ``b`` of the engine."""
+        assert self.centre is not None
+        if sparse.issparse(X):
+            return np.asarray(X @ coef) + (b - self.centre @ coef)
+        return np.asarray((X - self.centre) @ coef) + b
+
     def scores(self, X: Any, u: Array, b: Array) -> Array:
         """f(x) for multipliers ``u`` of shape (n, m), in the caller's units, and intercepts ``b`` of the engine."""
-        if self.centre is not None and not sparse.issparse(X):
-            return np.asarray((X - self.centre) @ self.coefficients(u)) + b
+        if self.centre is not None:
+            return self.feature_scores(X, self.coefficients(u), b)
         b = self.intercept(u.T, b)
         support = np.flatnonzero(u.any(axis=1))
         if self.kernel is None or self.kernel.name == "linear":
