@@ -15,6 +15,7 @@ from softmargin.expansions import expand
 from softmargin.losses import Kink, Loss
 from softmargin.losses._corners import find_corners, find_jump
 from softmargin.losses._infimum import infimum
+from softmargin.losses._soundness import ensure_sound
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 
@@ -258,6 +259,63 @@ def test_functions_of_one_number_are_told_how_to_be_vectorised(value):
     with pytest.raises(ValueError, match="slope must be vectorised"):
         losses.make_loss(deviance, slope=value)
     assert losses.make_loss(np.vectorize(lambda u: (1 - u) ** 2 if u < 1 else 0.0)).convex
+
+
+@dataclass(frozen=True)
+class InPlace(Sloped):
+    """A class of one's own that works in the margins it is given."""
+
+    def _value(self, u):
+        return np.exp(np.negative(u, out=u))
+
+
+def test_functions_that_write_into_their_argument_are_refused_and_spoil_nothing_later():
+    with pytest.raises(ValueError, match=r"value must leave the array .* np\.array\(u\)"):
+        losses.make_loss(lambda u: np.exp(np.negative(u, out=u)))
+    with pytest.raises(ValueError, match="slope must leave the array"):
+        losses.make_loss(deviance, slope=lambda u: -1 / (1 + np.exp(u, out=u)))
+    with pytest.raises(ValueError, match="value must leave the array"):
+        fit(InPlace())
+    # the margins that losses are judged on are those they were
+    assert losses.make_loss(lambda u: (1 - u) ** 4).convex
+    fit(losses.make_loss(deviance))
+
+
+def test_functions_that_loop_over_the_margins_are_fitted_as_those_that_do_not():
+    looped = losses.make_loss(lambda u: np.array([np.log1p(np.exp(-t)) for t in u]))
+    assert looped.value(0.0) == np.log(2)
+    assert looped.value(np.zeros((2, 3))).shape == (2, 3)
+    np.testing.assert_allclose(fit(looped).coef_, fit("logistic").coef_, atol=1e-4)
+
+
+UNITS = [1e-9, 1e-3, 1.0, 1e9]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize(
+    ("value", "convex"),
+    [
+        (lambda u: np.logaddexp(0, -u), True),
+        (lambda u: np.maximum(1 - u, 0) ** 3, True),
+        (lambda u: np.exp(-4 * u), True),
+        (lambda u: 1 / (1 + np.exp(u)), False),
+        (lambda u: np.exp(-4 * u) + 0.5 * np.sin(3 * u), False),
+    ],
+)
+def test_whether_a_loss_is_convex_and_falls_hangs_neither_on_its_unit_nor_on_its_size_far_out(unit, value, convex):
+    with np.errstate(all="ignore"):
+        loss = losses.make_loss(lambda u: unit * value(u))
+        assert loss.convex is convex
+        ensure_sound(loss)
+        assert losses.check_loss(loss)["convexity"].passed
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_slope_that_is_wrong_near_the_boundary_is_seen_beside_an_exponential(unit):
+    with np.errstate(all="ignore"):
+        loss = losses.make_loss(lambda u: unit * np.exp(-u), slope=lambda u: unit * (0.1 - np.exp(-u)))
+    with pytest.raises(ValueError, match=r"its slope at margin .* is .* but"):
+        ensure_sound(loss)
 
 
 def test_a_lambda_that_cannot_be_pickled_says_what_to_do():

@@ -17,7 +17,7 @@ import numpy as np
 from softmargin.losses._base import Array, Loss, NoLink
 from softmargin.losses._corners import find_corners, find_jump
 from softmargin.losses._excess_risk import excess_risk_bound
-from softmargin.losses._soundness import below_floor
+from softmargin.losses._soundness import below_floor, falls
 
 __all__ = ["Check", "LossReport", "check_loss"]
 
@@ -124,8 +124,7 @@ def _curvature(loss: Loss) -> tuple[bool, str]:
 
 def _convexity(loss: Loss) -> tuple[bool, str]:
     slopes = loss.slope(_MARGINS)
-    scale = float(np.max(np.abs(slopes[np.isfinite(slopes)]), initial=1.0))
-    seen = bool(np.all(np.diff(slopes) >= -1e-7 * scale))
+    seen = not len(falls(_MARGINS, loss.value(_MARGINS), slopes, 1e-7))
     return (
         seen == loss.convex,
         f"flagged {'convex' if loss.convex else 'nonconvex'}, seen {'' if seen else 'non'}convex",

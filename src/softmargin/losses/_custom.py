@@ -27,7 +27,7 @@ from softmargin.losses._differentiate import Function, differentiate, label
 from softmargin.losses._infimum import infimum
 from softmargin.losses._invert import solve_increasing
 from softmargin.losses._piecewise import SquaredHinge
-from softmargin.losses._soundness import vectorised
+from softmargin.losses._soundness import falls, vectorised
 
 __all__ = ["CustomLoss", "make_loss"]
 
@@ -123,13 +123,13 @@ class CustomLoss(Loss):
         return np.clip(self.weight_function(u), 0, 1)
 
     def _value(self, u: Array) -> Array:
-        return np.asarray(self.value_function(u))
+        return _of(self.value_function, u)
 
     def _slope(self, u: Array) -> Array:
-        return np.asarray(self.slope_function(u))
+        return _of(self.slope_function, u)
 
     def _curvature(self, u: Array) -> Array:
-        return np.asarray(self.curvature_function(u))
+        return _of(self.curvature_function, u)
 
     def _log_odds(self, f: Array) -> Array:
         if self.link_function is not None:
@@ -237,9 +237,8 @@ def make_loss(
     if curvature_bound is None:
         curvature_bound = 0.0 if lines else math.inf
     vectorised(curvature_function, _PROBES, "curvature")
-    steps = np.diff(slopes)
     if convex is None:
-        convex = bool(np.all(steps >= -1e-7 * max(1.0, float(np.max(np.abs(slopes))))))
+        convex = not len(falls(_PROBES, seen, slopes, 1e-7))
     with np.errstate(all="ignore"):
         ratio = _slope_ratio(slope_function, np.linspace(0.01, 9.9, 200))
         informative = bool(np.any(np.diff(ratio) > 0)) and not bool(np.any(np.diff(ratio) < -1e-9))
@@ -275,11 +274,16 @@ class WeightedSlope:
         return f"{label(self.weight)} times that of {self.base!r}"
 
 
+def _of(function: Function, u: Array) -> Array:
+    """``function`` of margins of any shape: a user's function may loop over them, so it is given one row of numbers."""
+    return np.asarray(function(u.ravel())).reshape(u.shape)
+
+
 def _attempted(majorize: Function) -> Any:
     """What ``majorize`` makes of margins, or an error that says what it is to make of them."""
     try:
         with np.errstate(all="ignore"):
-            return majorize(_PROBES)
+            return majorize(_PROBES.copy())
     except Exception as error:
         raise ValueError(
             f"majorize must be a function from an array of margins to a Majorizer; it raises {type(error).__name__}: "

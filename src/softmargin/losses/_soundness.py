@@ -4,7 +4,8 @@ Built-in losses are tested; a user's loss is compared with itself on a few hundr
 millisecond and is remembered. It is refused, with the remedy, if its value is not a number, if it does not fall through
 the boundary (then it prefers wrong labels), if it jumps, if it goes below its floor or has none, if its slope is not
 the derivative of its value or its curvature that of its slope, if it is called convex and is not, or if it is called
-smooth and has a corner: Newton's method would stop anywhere.
+smooth and has a corner: Newton's method would stop anywhere. What is small is small beside the slopes there or near the
+boundary, whatever the unit of the loss and however large it is far out: an exponential hides nothing.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softmargin.losses._base import Array, Loss
 from softmargin.losses._corners import find_corners, find_jump
 from softmargin.losses._infimum import infimum
 
-__all__ = ["below_floor", "ensure_sound", "vectorised"]
+__all__ = ["below_floor", "ensure_sound", "falls", "vectorised"]
 
 _MARGINS = np.concatenate([np.linspace(-9.97, 10.03, 201), [-100.0, -30.0, 30.0, 100.0]])
 _INSIDE = np.abs(_MARGINS) < 11
@@ -30,9 +32,10 @@ _OWN = __name__.rpartition(".")[0]
 def vectorised(function: Any, margins: Array, what: str) -> Array:
     """``function(margins)`` as an array of the same shape, or an error that says how to write it."""
     remedy = "Write it with NumPy functions (np.where in place of if), or wrap it with np.vectorize."
+    given = margins.copy()
     try:
         with np.errstate(all="ignore"):
-            seen = np.asarray(function(margins))
+            seen = np.asarray(function(given))
     except Exception as error:
         raise ValueError(
             f"{what} must be vectorised: of an array of margins it raises {type(error).__name__}. {remedy}"
@@ -41,7 +44,24 @@ def vectorised(function: Any, margins: Array, what: str) -> Array:
         raise ValueError(
             f"{what} must be vectorised: of an array of shape {margins.shape} it returns shape {seen.shape}. {remedy}"
         )
+    if not np.array_equal(given, margins):
+        raise ValueError(
+            f"{what} must leave the array it is given as it is; it writes into it, and with it into the margins of the "
+            "fit. Begin with u = np.array(u), or do without out= and operators like u *= 2."
+        )
     return seen
+
+
+def falls(margins: Array, value: Array, slope: Array, tolerance: float) -> NDArray[np.intp]:
+    """After which of rising ``margins`` the slope falls: a convex loss has none."""
+    size = _size(margins, slope)
+    allowed = tolerance * np.maximum(size[1:], size[:-1]) + 1e-11 * np.abs(value[1:])  # what differences of values keep
+    return np.flatnonzero(np.diff(slope) < -allowed)
+
+
+def _size(margins: Array, seen: Array) -> Array:
+    """What a derivative of the loss is measured by: itself, or where it is small its size near the boundary."""
+    return np.maximum(np.abs(seen), float(np.max(np.abs(seen[np.abs(margins) <= 1]))))
 
 
 def ensure_sound(loss: Loss) -> None:
@@ -77,21 +97,21 @@ def _first_problem(loss: Loss) -> str | None:
         )
     corners = find_corners(loss.value)
     return (
-        _direction(loss, value)
+        _direction(loss)
         or below_floor(loss)
         or _derivative(loss, slope, [corner.at for corner in corners])
         or _bending(loss)
-        or _shape(loss, slope)
+        or _shape(loss, value, slope)
         or _smoothness(loss, [corner.at for corner in corners])
     )
 
 
-def _direction(loss: Loss, value: Array) -> str | None:
+def _direction(loss: Loss) -> str | None:
     # a convex loss prefers right labels if it falls at 0 (Bartlett, Jordan and McAuliffe 2006, theorem 2)
     sizes = np.array([0.001] if loss.convex else [0.001, 0.1, 1.0])
     near, far = (np.asarray(loss.value(side * sizes)) for side in (-1, 1))
-    scale = 1e-12 * max(1.0, float(np.max(np.abs(value[_INSIDE]))))
-    if np.all(near >= far - scale) and np.any(near > far + scale):
+    rounding = 1e-12 * np.maximum(np.abs(near), np.abs(far))
+    if np.all(near >= far - rounding) and np.any(near > far + rounding):
         return None
     k = int(np.argmin(near - far))
     return (
@@ -124,7 +144,7 @@ def _derivative(loss: Loss, slope: Array, corners: list[float]) -> str | None:
     u, claimed = u[away], slope[_INSIDE][away]
     seen = (np.asarray(loss.value(u + _STEP)) - np.asarray(loss.value(u - _STEP))) / (2 * _STEP)
     rounding = 1e-9 * np.abs(np.asarray(loss.value(u)))
-    wrong = np.abs(claimed - seen) > 1e-3 * np.maximum(np.abs(seen), 1e-2 * float(np.max(np.abs(seen)))) + rounding
+    wrong = np.abs(claimed - seen) > 1e-3 * np.maximum(np.abs(seen), 1e-2 * _size(u, seen)) + rounding
     if not wrong.any():
         return None
     where = int(np.argmax(wrong))
@@ -140,7 +160,7 @@ def _bending(loss: Loss) -> str | None:
     claimed, seen = np.asarray(loss.curvature(u)), (ahead - behind) / (2 * _WIDE)
     bend = np.abs(ahead - 2 * here + behind) / _WIDE
     rounding = 1e-9 / _WIDE * np.abs(here)
-    allowed = 1e-2 * np.maximum(np.abs(seen), 1e-2 * float(np.max(np.abs(seen)))) + bend + rounding
+    allowed = 1e-2 * np.maximum(np.abs(seen), 1e-2 * _size(u, seen)) + bend + rounding
     wrong = np.abs(claimed - seen) > allowed
     if not wrong.any():
         return None
@@ -151,15 +171,15 @@ def _bending(loss: Loss) -> str | None:
     )
 
 
-def _shape(loss: Loss, slope: Array) -> str | None:
+def _shape(loss: Loss, value: Array, slope: Array) -> str | None:
     if not loss.convex:
         return None
-    inside, u = slope[_INSIDE], _MARGINS[_INSIDE]
-    falls = np.flatnonzero(np.diff(inside) < -1e-6 * max(1.0, float(np.max(np.abs(inside)))))
-    if not len(falls):
+    u = _MARGINS[_INSIDE]
+    after = falls(u, value[_INSIDE], slope[_INSIDE], 1e-6)
+    if not len(after):
         return None
     return (
-        f"it is called convex, but its slope falls after margin {u[falls[0]]:.4g}. Set convex=False and give weight= "
+        f"it is called convex, but its slope falls after margin {u[after[0]]:.4g}. Set convex=False and give weight= "
         "or majorize= (make_loss), so that it is solved as a sequence of convex bounds."
     )
 
