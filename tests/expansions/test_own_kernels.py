@@ -73,3 +73,17 @@ def test_what_makes_no_similarity_is_refused_by_name(mistake):
     ):
         with pytest.raises(ValueError, match=message):
             fit()
+
+
+def doubled(a, b):
+    a *= 2
+    return a @ b.T
+
+
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+def test_a_function_that_writes_into_its_rows_is_refused_and_leaves_those_of_the_user(container):
+    rows = container(A)
+    for settings in ({}, {"loss": "hinge"}, {"n_components": 4}, {"l1_ratio": 1.0}):
+        with pytest.raises(ValueError, match="kernel must leave the rows it is given as they are"):
+            softmargin.MarginClassifier(kernel=doubled, **settings).fit(rows, Y)
+    np.testing.assert_array_equal(rows.toarray() if sparse.issparse(rows) else rows, A)

@@ -46,9 +46,30 @@ class _OfTwoRows:
 
 def own_similarities(function: Similarity, A: Any, B: Any) -> Array:
     """The matrix of similarities between the rows of ``A`` and ``B``."""
+    if 0 in (A.shape[0], B.shape[0]):
+        return np.zeros((A.shape[0], B.shape[0]))
+    left = A.copy()  # what the function may do to its rows, it does not do to the caller's
+    right = left if A is B else B.copy()
+    K = _similarities(function, left, right)
+    _require_unchanged(_entries(left), A)
+    _require_unchanged(_entries(right), B)
+    return K
+
+
+def _entries(rows: Any) -> Array:
+    return rows.data if sparse.issparse(rows) else rows
+
+
+def _require_unchanged(entries: Array, rows: Any) -> None:
+    if entries.tobytes() != _entries(rows).tobytes():
+        raise ValueError(
+            "kernel must leave the rows it is given as they are; it writes into them, so that its later values are of "
+            "other rows. Begin with a = a.copy(), or do without out= and operators like a *= 2."
+        )
+
+
+def _similarities(function: Similarity, A: Any, B: Any) -> Array:
     shape = A.shape[0], B.shape[0]
-    if 0 in shape:
-        return np.zeros(shape)
     try:
         of_rows = _of_sparse_rows if sparse.issparse(A) and sparse.issparse(B) else _of_rows
         return of_rows(_OfTwoRows(function), A, B)
@@ -94,10 +115,13 @@ def _of_rows(function: Similarity, A: Any, B: Any) -> Array:
 def _of_sparse_rows(function: Similarity, A: Any, B: Any) -> Array:
     """The same with each sparse row cut out once, not once for every pair."""
     left = [A[[i]] for i in range(A.shape[0])]
-    if A is not B:
+    if A is B:
+        K = np.empty((len(left), len(left)))
+        for i, row in enumerate(left):
+            K[i, : i + 1] = K[: i + 1, i] = [function(row, other) for other in left[: i + 1]]
+    else:
         right = [B[[j]] for j in range(B.shape[0])]
-        return np.array([[function(a, b) for b in right] for a in left])
-    K = np.empty((len(left), len(left)))
-    for i, row in enumerate(left):
-        K[i, : i + 1] = K[: i + 1, i] = [function(row, other) for other in left[: i + 1]]
+        K = np.array([[function(a, b) for b in right] for a in left])
+        _require_unchanged(np.concatenate([row.data for row in right]), B)
+    _require_unchanged(np.concatenate([row.data for row in left]), A)
     return K
