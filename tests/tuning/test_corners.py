@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression
 
 from softmargin import BalancingSVC, MarginClassifier, RobustSVC, TruncatedLogisticRegression, TunedClassifier
-from softmargin.tuning import influence_scores, null_df, soft_errors
+from softmargin.expansions import expand
+from softmargin.tuning import EqualRows, influence_scores, null_df, soft_errors
 
 
 @pytest.fixture(scope="module")
@@ -82,15 +84,38 @@ def test_every_criterion_judges_every_robust_machine(moons, model, criterion):
     assert np.all(np.isfinite(tuned.results_[criterion]))
 
 
-def test_weights_are_repeats_for_the_criteria_of_corners(moons):
+@pytest.mark.parametrize("criterion", ["alo", "gacv", "egacv", "aic", "bic"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        MarginClassifier(loss="hinge", tol=1e-9),
+        MarginClassifier(loss="hinge", kernel="rbf", gamma=1.0, tol=1e-9),
+        BalancingSVC(tol=1e-9),
+        BalancingSVC(kernel="rbf", gamma=1.0, class_weight={0: 2.0}, tol=1e-9),
+    ],
+)
+def test_weights_are_repeats_for_the_criteria_of_corners(moons, model, criterion):
     X, y = moons
-    weight = np.where(np.arange(len(y)) % 5 == 0, 2.0, 1.0)
-    rows = np.repeat(np.arange(len(y)), weight.astype(int))
-    grid = {"C": [0.5]}
-    model = MarginClassifier(loss="hinge", kernel="rbf", gamma=1.0, tol=1e-9)
-    one = TunedClassifier(model, criterion="gacv", grid=grid).fit(X, y, weight)
-    two = TunedClassifier(model, criterion="gacv", grid=grid).fit(X[rows], y[rows])
-    assert one.best_score_ == pytest.approx(two.best_score_, rel=0.05)
+    weight = np.random.default_rng(5).integers(0, 4, size=len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    grid = {"C": [0.03, 0.5, 3.0]}
+    one = TunedClassifier(model, criterion=criterion, grid=grid).fit(X, y, weight)
+    for repeated in (X[rows], sparse.csr_array(X[rows])):
+        two = TunedClassifier(model, criterion=criterion, grid=grid).fit(repeated, y[rows])
+        np.testing.assert_allclose(one.results_[criterion], two.results_[criterion], rtol=1e-5)
+
+
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+def test_rows_that_differ_beside_a_column_of_large_numbers_are_not_judged_as_one(moons, container):
+    X, y = moons
+    far = np.column_stack([1e13 * (np.arange(len(y)) < 2), X])
+    for rows in (X, far):
+        once, twice = expand(container(rows)), expand(container(np.vstack([rows, rows])))
+        assert len(EqualRows.of(once, y).first) == len(y)
+        equal = EqualRows.of(twice, np.append(y, y))
+        assert len(equal.first) == len(y)
+        np.testing.assert_array_equal(*np.split(equal.member, 2))
+        assert len(EqualRows.of(twice, np.append(y, 1 - y)).first) == 2 * len(y)
 
 
 def test_null_degrees_of_freedom_are_gains_of_another_library_on_permuted_labels():

@@ -21,7 +21,7 @@ from softmargin.losses import BalancedHinge
 from softmargin.paths import balance_path
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
-from softmargin.tuning import cornered_fit, soft_errors
+from softmargin.tuning import EqualRows, cornered_fit, soft_errors
 
 __all__ = ["BalanceChoice", "choose_balance"]
 
@@ -69,6 +69,7 @@ def choose_balance(
     resolved = None if kernel is None else Kernel.resolve(kernel, X, codes, gamma=gamma)
     gamma = gamma if resolved is None else resolved.gamma
     signs, expansion = np.where(codes == 1, 1.0, -1.0), expand(X, resolved)
+    equal = EqualRows.of(expansion, signs)
     curves = []
     for C in np.atleast_1d(np.asarray(Cs, dtype=float)):
         path = balance_path(X, y, C=float(C), kernel=kernel, gamma=gamma)
@@ -76,7 +77,7 @@ def choose_balance(
         values = []
         for balance in balances:
             problem = Problem(BalancedHinge(float(balance)), expansion, signs, np.ones(len(signs)), ElasticNet(0.0))
-            fit = cornered_fit(problem, path.at(float(balance)), float(C), np.ones(len(signs)))
+            fit = cornered_fit(problem, path.at(float(balance)), float(C), np.ones(len(signs)), equal)
             scores = fit.scores - (fit.shift if criterion == "alo" else fit.mean_shift)
             values.append(float(np.mean(soft_errors(codes, scores, np.ones(len(signs))))))
         curves.append((float(C), balances, np.array(values)))

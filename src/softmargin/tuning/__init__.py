@@ -4,6 +4,7 @@ from softmargin.tuning._chunk_judge import ChunkJudge, chunk_criterion
 from softmargin.tuning._composite import CRITERIA as COMPOSITE_CRITERIA
 from softmargin.tuning._composite import CountedRows, tune_composite
 from softmargin.tuning._corners import cornered_fit
+from softmargin.tuning._equal_rows import EqualRows
 from softmargin.tuning._gkl import LabelledRows, Perturbation, gkl_criterion, perturb
 from softmargin.tuning._influence import influence
 from softmargin.tuning._judges import N_COSTS, Judging, PathJudge, PipelineJudge, RefitJudge, has_influences
@@ -32,6 +33,7 @@ __all__ = [
     "COMPOSITE_CRITERIA",
     "ChunkJudge",
     "CountedRows",
+    "EqualRows",
     "tune_composite",
     "FORMULAS",
     "SCORINGS",

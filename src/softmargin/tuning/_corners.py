@@ -12,7 +12,8 @@ and without its pull a row would have had the score
 
 (the span of Vapnik and Chapelle). Every elbow row takes one degree of freedom. Smooth losses need none of this: their
 rows all have curvature (:mod:`softmargin.tuning._influence`). A row that stands for several leaves the others behind,
-so on the elbow nothing moves.
+so on the elbow nothing moves. Equal rows are judged together, by their joint multiplier: how they share it is a whim of
+the solver, which may have one of them on the elbow and the others at their ends.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from scipy import linalg, sparse
 from softmargin.losses import Kink
 from softmargin.problem import Problem
 from softmargin.solvers import Solution
+from softmargin.tuning._equal_rows import EqualRows
 from softmargin.tuning.criteria import Fitted
 
 __all__ = ["CorneredFit", "cornered_fit", "rests_on_corners"]
@@ -79,7 +81,7 @@ def _corner(problem: Problem) -> Kink | None:
     return upward[0] if upward else None
 
 
-def cornered_fit(problem: Problem, solution: Solution, cost: float, count: Array) -> CorneredFit:
+def cornered_fit(problem: Problem, solution: Solution, cost: float, count: Array, equal: EqualRows) -> CorneredFit:
     """A solution of ``problem`` at ``cost`` times its weights, as the criteria see it."""
     dual = solution.dual
     if dual is None or np.shape(dual) != np.shape(problem.y):
@@ -89,15 +91,18 @@ def cornered_fit(problem: Problem, solution: Solution, cost: float, count: Array
     assert corner is not None
     if np.isinf(corner.right_slope):  # no row lies beyond such a corner but by rounding, which would cost infinitely
         scores = problem.y * np.minimum(problem.y * scores, corner.at)
-    weights = cost * problem.weights
-    reach, pull = np.minimum(-weights * corner.left_slope, np.inf), problem.y * dual
+    first, kind = equal
+    weights = cost * np.bincount(kind, weights=problem.weights)
+    reach, pull = np.minimum(-weights * corner.left_slope, np.inf), np.bincount(kind, weights=problem.y * dual)
     least = -weights * corner.right_slope
     slack = _INSIDE * weights * min(corner.jump, 1 - corner.left_slope)
     elbow = np.flatnonzero((pull < reach - slack) & (pull > least + slack))
-    influence, spans = _influences(problem, elbow)
-    each = dual / count
+    influence, spans = _influences(problem, first[elbow])
+    influence, copies = influence[first], np.bincount(kind, weights=count)
+    each = problem.y[first] * pull / copies
     moved = influence * each
-    moved[elbow] = np.where(count[elbow] > 1, 0.0, spans * each[elbow])
+    moved[elbow] = np.where(copies[elbow] > 1, 0.0, spans * each[elbow])
+    influence, each, moved = influence[kind], each[kind], moved[kind]
     n_elbow = float(len(elbow) if problem.expansion.is_kernel else min(len(elbow), problem.expansion.shape[1] + 1))
     return CorneredFit(
         problem.loss, problem.y, scores, problem.weights / count, cost, influence, count, each, moved, n_elbow

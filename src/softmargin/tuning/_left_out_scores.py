@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from softmargin.problem import Problem
 from softmargin.solvers import Solution
 from softmargin.tuning._corners import cornered_fit, rests_on_corners
+from softmargin.tuning._equal_rows import EqualRows
 from softmargin.tuning._gkl import Perturbation
 from softmargin.tuning._influence import KernelInfluence, influence
 from softmargin.tuning.criteria import Fitted, alo_scores
@@ -88,9 +89,10 @@ def fitted_path(problem: Problem, costs: Iterable[float], solve: Solve, count: A
     if _is_kernel_regression(problem):
         yield from _regression_path(problem, costs, solve, count)
         return
+    equal = EqualRows.of(problem.expansion, problem.y) if rests_on_corners(problem) else None
     for cost, scaled, solution in solution_path(problem, costs, solve):
-        if rests_on_corners(problem):
-            yield cornered_fit(problem, solution, cost, count)
+        if equal is not None:
+            yield cornered_fit(problem, solution, cost, count, equal)
             continue
         margins = scaled.margins(solution.coef, solution.intercept)
         curvature = scaled.weights * problem.loss.curvature(margins)
