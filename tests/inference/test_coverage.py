@@ -17,6 +17,10 @@ MODELS = {
     "balanced_hinge": MarginClassifier(loss=losses.BalancedHinge(1.0), tol=1e-6),
     "steep_hinge": MarginClassifier(loss=losses.BalancedHinge(5.0), tol=1e-6),
     "welsch": RobustSVC(sigma=2.0, tol=1e-6),
+    "narrow_welsch": RobustSVC(sigma=1.0, C=1000.0, tol=1e-6),
+    "bent_welsch": RobustSVC(sigma=1.3, C=1000.0, tol=1e-6),
+    "geman_mcclure": RobustSVC(loss="geman_mcclure", sigma=1.0, C=1000.0, tol=1e-6),
+    "cauchy": RobustSVC(loss="cauchy", sigma=1.0, C=1000.0, tol=1e-6),
     "truncated": TruncatedLogisticRegression(level=3 * np.log(2), scheme=None, C=10.0, tol=1e-6),
 }
 SHAPES = [(60, 3, 60), (60, 12, 20), (60, 30, 6), (200, 4, 60), (200, 50, 6), (200, 100, 3), (2000, 20, 6)]
@@ -64,6 +68,23 @@ def test_ordinary_fits_have_no_caution(name):
 @pytest.mark.parametrize(("name", "shape"), [("logistic", (60, 30, 3)), ("steep_hinge", (200, 4, 3))])
 def test_what_no_correction_mends_is_said(name, shape):
     assert coverage(MODELS[name], shape)[1] == 1
+
+
+@pytest.mark.parametrize("method", ["sandwich", "bootstrap"])
+@pytest.mark.parametrize("name", ["narrow_welsch", "bent_welsch", "geman_mcclure"])
+def test_losses_whose_best_score_jumps_are_told_by_that_reason(name, method):
+    X, y = _draw(300, 3, np.random.default_rng(0))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", Caution)
+        Inference(MODELS[name].fit(X, y), X, y, method=method, n_resamples=5, random_state=0)
+    assert any("its best score jumps" in str(w.message) and "larger sigma" in str(w.message) for w in caught)
+
+
+def test_corners_beyond_which_rows_are_given_up_are_not_called_steep():
+    X, y = _draw(300, 3, np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Caution)
+        Inference(MODELS["truncated"].fit(X, y), X, y)
 
 
 def test_the_signal_is_covered_too():

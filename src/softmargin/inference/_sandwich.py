@@ -108,6 +108,13 @@ class LinearFit:
         return np.clip(diagonal * self.cost * self.curvature, 0.0, _MOST_LEVERAGE)
 
     @property
+    def bent_down(self) -> float:
+        """The share of the curvature that rows with a negative one take away from that of the others."""
+        spent = self.frequency * self.cost * np.einsum("ij,ij->i", self.design @ self.bread, self.design)
+        up, down = float(spent @ np.maximum(self.curvature, 0)), float(spent @ np.maximum(-self.curvature, 0))
+        return down / up if up > 0 else 0.0
+
+    @property
     def df(self) -> float:
         """The degrees of freedom of the fit."""
         return float(self.frequency @ self.leverage)

@@ -13,7 +13,7 @@ import numpy as np
 
 from softmargin._constraints import check_labels
 from softmargin.inference._sandwich import LinearFit
-from softmargin.losses import Loss
+from softmargin.losses import Loss, NoLink
 
 __all__ = [
     "Caution",
@@ -22,12 +22,18 @@ __all__ = [
     "warn_if_crowded",
     "warn_if_shrunk",
     "warn_of_corners",
+    "warn_of_other_minima",
     "warn_of_resampling",
 ]
 
 _CROWDED, _CROWDED_NONCONVEX = 0.3, 0.15  # degrees of freedom per row beyond which leverages no longer correct enough
 _FEW_ROWS = 200  # with corners: the density of the margins there is known too roughly
 _STEEP = 2.0  # ratio of the two slopes of a corner, beyond which the fit itself is far from its limit
+_BENT_DOWN = 1 / 3  # share of the curvature that rows on which the loss bends down take away
+_JUMPS = (
+    "{!r} gives the class only: its best score jumps where the classes are equally likely, so that linear fits follow "
+    "single rows and their intervals may be too short at any number of rows. Use a larger sigma or a convex loss."
+)
 _SHRUNK = 0.25  # standard errors by which the penalty moves a coefficient
 
 
@@ -105,12 +111,38 @@ def warn_of_corners(fit: LinearFit) -> None:
             f"{fit.loss!r} has corners, and {fit.n:g} rows tell the density of the margins there too roughly; the "
             f"intervals may be too short below {_FEW_ROWS} rows. Use a smooth loss or method='bootstrap'."
         )
-    ratio = max(abs(k.right_slope) / max(abs(k.left_slope), 1e-12) for k in fit.loss.kinks)
+    upward = [kink for kink in fit.loss.kinks if kink.jump > 0]  # rows gather on these; beyond others they are given up
+    ratio = max((abs(k.right_slope) / max(abs(k.left_slope), 1e-12) for k in upward), default=0.0)
     if ratio > _STEEP:
         _warn(
             f"{fit.loss!r} is {ratio:.3g} times as steep beyond its corner as before it; such a fit is biased at any "
             "ordinary number of rows and its intervals are too short. Use a smaller balance or a smooth loss."
         )
+
+
+def warn_of_other_minima(fit: LinearFit) -> None:
+    """A sandwich is the spread of one minimum; a loss that bends down may have others, between which samples choose."""
+    if fit.loss.convex:
+        return
+    share = fit.bent_down
+    if _jumps(fit.loss):
+        _warn(_JUMPS.format(fit.loss))
+    elif share > _BENT_DOWN:
+        _warn(
+            f"rows on which {fit.loss!r} bends down take {share:.0%} of the curvature away; other minima are near, and "
+            "intervals around one of them may be too short. Use a larger sigma or level, or a convex loss."
+        )
+
+
+def _jumps(loss: Loss) -> bool:
+    """Whether the best score of a smooth loss jumps from one side to the other: then it has no link."""
+    if loss.convex or loss.kinks:
+        return False
+    try:
+        loss.probability(np.zeros(1))
+    except NoLink:
+        return True
+    return False
 
 
 def warn_of_resampling(estimator: Any, crowding: float, limit: float) -> None:
@@ -125,6 +157,8 @@ def warn_of_resampling(estimator: Any, crowding: float, limit: float) -> None:
             f"{crowding:.2g} features per row: beyond {limit:g} resampled rows exaggerate the spread, and the "
             "intervals are too long. Use method='sandwich' or fewer features."
         )
+    elif _jumps(estimator.loss_):
+        _warn(_JUMPS.format(estimator.loss_))
 
 
 def warn_if_shrunk(fit: LinearFit, theta: np.ndarray, errors: np.ndarray) -> None:
