@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from softmargin import BalancingSVC, CoherenceClassifier, MarginClassifier, RobustSVC, TruncatedLogisticRegression
-from softmargin.inference import Inference, breakdown, influence, sensitivity
+from softmargin.inference import Caution, Inference, breakdown, influence, sensitivity
 
 
 @pytest.fixture(scope="module")
@@ -139,3 +139,31 @@ def test_influence_of_rows_beyond_double_precision_is_refused_with_the_remedy():
     y = X[:, 0] > 0
     with pytest.raises(ValueError, match="Standardise the columns, or use sensitivity"):
         influence(MarginClassifier(C=4.0).fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_weights_are_repeated_rows_for_influence_and_sensitivity(rows, model):
+    X, y = rows
+    rng = np.random.default_rng(3)
+    weight, new, labels = rng.integers(1, 4, size=len(y)), rng.standard_normal((3, 2)), ["no", "yes", "yes"]
+    repeat = np.repeat(np.arange(len(y)), weight)
+    weighted, repeated = clone(model).fit(X, y, sample_weight=weight), clone(model).fit(X[repeat], y[repeat])
+    one = influence(weighted, X, y, new, labels, sample_weight=weight)
+    two = influence(repeated, X[repeat], y[repeat], new, labels)
+    np.testing.assert_allclose(one.scores[:, repeat], two.scores, atol=1e-4 * np.abs(two.scores).max())
+    one = sensitivity(weighted, X, y, new, labels, sample_weight=weight)
+    two = sensitivity(repeated, X[repeat], y[repeat], new, labels)
+    np.testing.assert_allclose(one[:, repeat], two, atol=1e-3 * np.abs(two).max())
+
+
+def test_rows_and_weights_of_another_fit_are_refused_or_told(rows):
+    X, y = rows
+    weight = np.where(X[:, 1] > 0, 4.0, 1.0)
+    model = MarginClassifier(C=100.0).fit(X, y, sample_weight=weight)
+    influence(model, X, y, sample_weight=weight)
+    for others in ((X, y), (X[:, ::-1], y, weight), (X, y[::-1], weight)):
+        given = {"sample_weight": others[2]} if len(others) > 2 else {}
+        with pytest.raises(ValueError, match="X, y and sample_weight must be those the model was fitted to"):
+            influence(model, *others[:2], **given)
+        with pytest.warns(Caution, match="standard errors from those of these rows, labels and weights"):
+            Inference(model, *others)

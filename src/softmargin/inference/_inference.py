@@ -228,6 +228,9 @@ def _sandwich_of(estimator: Any, rows: _Rows) -> tuple[Array, float]:
     _suitable.warn_if_crowded(fit)
     _suitable.warn_of_corners(fit)
     _suitable.warn_of_other_minima(fit)
+    assert fit.slope is not None
+    gradient = fit.design.T @ (rows.signs * fit.frequency * fit.cost * fit.slope) + fit.ridge * theta
+    _suitable.warn_if_elsewhere(fit, gradient, np.sqrt(np.diag(core)))
     _suitable.warn_if_shrunk(fit, theta, np.sqrt(np.diag(core)))
     covariance = np.zeros((len(free), len(free)))
     covariance[np.ix_(free, free)] = core

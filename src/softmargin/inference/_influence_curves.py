@@ -25,11 +25,13 @@ from scipy import linalg, sparse
 from sklearn.base import clone
 
 from softmargin._constraints import check_fitted, check_labels, check_rows
+from softmargin.probability import row_weights
 
 __all__ = ["InfluenceCurves", "influence", "sensitivity"]
 
 Array = NDArray[np.floating[Any]]
 
+_ELSEWHERE = 0.02  # of the scores: fits that converge at the default tolerance are nearer to their minimum
 _MOST_ROWS = 5000  # a dense system of that size takes a minute
 
 
@@ -51,7 +53,9 @@ class InfluenceCurves:
         return np.sqrt(np.mean(np.square(self.scores), axis=1))
 
 
-def influence(model: Any, X: Any, y: Any, X_new: Any = None, y_new: Any = None) -> InfluenceCurves:
+def influence(
+    model: Any, X: Any, y: Any, X_new: Any = None, y_new: Any = None, *, sample_weight: Any = None
+) -> InfluenceCurves:
     """The influence of rows on a fitted two-class classifier, to first order.
 
     Parameters
@@ -63,6 +67,8 @@ def influence(model: Any, X: Any, y: Any, X_new: Any = None, y_new: Any = None) 
         The rows it was fitted to.
     X_new, y_new : array-like, optional
         Rows that might be added; by default the training rows themselves, once more each.
+    sample_weight : array-like, optional
+        The weights it was fitted with; a new row has weight one. Rows of weight zero are left out of ``scores``.
 
     Examples
     --------
@@ -78,7 +84,7 @@ def influence(model: Any, X: Any, y: Any, X_new: Any = None, y_new: Any = None) 
     >>> bool(plain[1] > 2 * plain[0]), bool(robust[1] < 1e-6)
     (True, True)
     """
-    problem, solution, probe = _posed(model, X, y)
+    problem, solution, probe = _posed(model, X, y, sample_weight)
     X_new, signs = _new_rows(model, probe, X, y, X_new, y_new)
     margins = problem.margins(solution.coef, solution.intercept)
     W = problem.weights * problem.loss.curvature(margins)
@@ -91,12 +97,17 @@ def influence(model: Any, X: Any, y: Any, X_new: Any = None, y_new: Any = None) 
     n, first = len(W), int(problem.fit_intercept)
     system = np.zeros((n + first, n + first))
     system[:n, :n] = np.eye(n) + K * W
-    right = np.zeros((n + first, len(pull)))
-    right[:n] = cross * pull
+    right = np.zeros((n + first, len(pull) + 1))
+    right[:n, :-1] = cross * pull
+    scores = problem.y * margins
+    pulls = -problem.weights * problem.y * problem.loss.slope(margins)
+    right[:n, -1] = K @ pulls - scores  # what is left of the conditions of a minimum, and so the way to it
     if first:
         system[:n, n], system[n, :n] = -1.0, W
-        right[n] = pull
+        right[n] = np.append(pull, pulls.sum())
     moved = _solved(system, right)
+    _require_minimum(moved[:n, -1], scores)
+    moved = moved[:, :-1]
     change, coef, intercept = -(W[:, None] * moved[:n]), None, moved[n] if first else np.zeros(len(pull))
     if means is not None:
         coef = np.column_stack([rows.transpose(column) for column in change.T]).T
@@ -105,10 +116,11 @@ def influence(model: Any, X: Any, y: Any, X_new: Any = None, y_new: Any = None) 
     return InfluenceCurves(pull, moved[:n].T, intercept, coef)
 
 
-def sensitivity(model: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> Array:
+def sensitivity(model: Any, X: Any, y: Any, X_new: Any, y_new: Any, *, sample_weight: Any = None) -> Array:
     """How the scores of the training rows change when each row is added in turn, by refits, shape (m, n).
 
-    Works for every classifier of two classes; ``m`` fits.
+    Works for every classifier of two classes; ``m`` fits. ``sample_weight`` are the weights the model was fitted with;
+    a new row has weight one.
 
     Examples
     --------
@@ -130,16 +142,18 @@ def sensitivity(model: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> Array:
     X_new = check_rows("X_new", X_new, X.shape[1], accept_sparse="csr")
     y = check_labels(y, model.classes_, X.shape[0])
     y_new = check_labels(y_new, model.classes_, X_new.shape[0], ("y_new", "X_new"))
+    weights = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
+    given = {} if weights is None else {"sample_weight": np.append(weights, 1.0)}
     before = np.asarray(model.decision_function(X))
     stack = sparse.vstack if sparse.issparse(X) else np.vstack
     after = [
-        clone(model).fit(stack([X, X_new[[k]]]), np.append(y, y_new[k])).decision_function(X) - before
+        clone(model).fit(stack([X, X_new[[k]]]), np.append(y, y_new[k]), **given).decision_function(X) - before
         for k in range(X_new.shape[0])
     ]
     return np.array(after)
 
 
-def _posed(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
+def _posed(model: Any, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     """The problem a model has solved, its solution, and a copy of the model that has seen the rows."""
     check_fitted("model", model)
     if not getattr(model, "_is_one_problem", False) or not hasattr(model, "loss_"):
@@ -153,7 +167,7 @@ def _posed(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
     X = check_rows("X", X, model.n_features_in_, accept_sparse="csr", dtype=[np.float64, np.float32])
     check_labels(y, model.classes_, X.shape[0])
     probe = copy(model)
-    data = probe._training_set(X, y, None)
+    data = probe._training_set(X, y, weight)
     if len(data.codes) > _MOST_ROWS:
         raise ValueError(f"influence solves a system of {len(data.codes)} rows; give at most {_MOST_ROWS} of them.")
     data.shared = probe._prepare(data)
@@ -161,6 +175,16 @@ def _posed(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
     if problem.expansion.shape[1] != known:
         raise ValueError(f"X must hold the {known} rows that the model was fitted to; got {len(data.codes)}.")
     return problem, model.solution_, probe
+
+
+def _require_minimum(way: Array, scores: Array) -> None:
+    """Refuse rows, labels or weights of which the model is no fit: what it would answer is of neither."""
+    distance = float(np.abs(way).max(initial=0.0))
+    if distance > _ELSEWHERE * max(1.0, float(np.abs(scores).max(initial=0.0))):
+        raise ValueError(
+            f"X, y and sample_weight must be those the model was fitted to, and the fit must have converged: the "
+            f"scores of a fit to these differ from its own by about {distance:.2g}."
+        )
 
 
 def _new_rows(model: Any, probe: Any, X: Any, y: Any, X_new: Any, y_new: Any) -> tuple[Any, Array]:

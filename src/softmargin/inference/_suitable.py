@@ -20,6 +20,7 @@ __all__ = [
     "check_estimator",
     "check_rows",
     "warn_if_crowded",
+    "warn_if_elsewhere",
     "warn_if_shrunk",
     "warn_of_corners",
     "warn_of_other_minima",
@@ -30,6 +31,7 @@ _CROWDED, _CROWDED_NONCONVEX = 0.3, 0.15  # degrees of freedom per row beyond wh
 _FEW_ROWS = 200  # with corners: the density of the margins there is known too roughly
 _STEEP = 2.0  # ratio of the two slopes of a corner, beyond which the fit itself is far from its limit
 _BENT_DOWN = 1 / 3  # share of the curvature that rows on which the loss bends down take away
+_ELSEWHERE = 0.3  # standard errors from the minimum of the rows given; converged fits are within .1, others beyond .6
 _JUMPS = (
     "{!r} gives the class only: its best score jumps where the classes are equally likely, so that linear fits follow "
     "single rows and their intervals may be too short at any number of rows. Use a larger sigma or a convex loss."
@@ -136,6 +138,8 @@ def warn_of_other_minima(fit: LinearFit) -> None:
 
 def _jumps(loss: Loss) -> bool:
     """Whether the best score of a smooth loss jumps from one side to the other: then it has no link."""
+    if loss.parts != (loss,):
+        return any(_jumps(part) for part in loss.parts)
     if loss.convex or loss.kinks:
         return False
     try:
@@ -143,6 +147,20 @@ def _jumps(loss: Loss) -> bool:
     except NoLink:
         return True
     return False
+
+
+def warn_if_elsewhere(fit: LinearFit, gradient: np.ndarray, errors: np.ndarray) -> None:
+    """The coefficients are no minimum of the rows given: other rows, labels or weights than those of the fit."""
+    if fit.loss.kinks:
+        return  # their gradient is known as well as the rows on corners are
+    step = np.abs(fit.bread @ gradient)
+    distance = float(np.max(np.divide(step, errors, out=np.zeros_like(step), where=errors > 0), initial=0.0))
+    if distance > _ELSEWHERE:
+        _warn(
+            f"the coefficients lie {distance:.2g} standard errors from those of these rows, labels and weights: they "
+            "are the intervals of another fit, or of one that has not converged. Pass X, y and sample_weight as they "
+            "were given to fit."
+        )
 
 
 def warn_of_resampling(estimator: Any, crowding: float, limit: float) -> None:
