@@ -100,7 +100,7 @@ def test_solvers_that_keep_margins_refuse_rows_outside_memory():
     X, y, weights, _, _ = draw()
     chunks = Chunked(X, (100, 200))
     problem = Problem(losses.Psi(), chunks, chunks.vector(y), chunks.vector(weights), ElasticNet(0.0))
-    with pytest.raises(ValueError, match=r"on rows outside memory.*newton_by_passes needs a smooth convex loss"):
+    with pytest.raises(ValueError, match=r"on rows outside memory. Use a smooth loss.*, or give the rows in memory"):
         solve(problem)
     with pytest.raises(ValueError, match="solver='newton' needs"):
         solve(problem.with_loss(losses.Logistic()), solver="newton")

@@ -29,6 +29,8 @@ def can_round(loss: Loss) -> bool:
     require(isinstance(loss, Loss), "loss", loss, "a Loss")
     if not loss.convex or loss.smooth or not loss.kinks:
         return False
+    if not all(np.isfinite(kink.jump) for kink in loss.kinks):  # a wall is no corner
+        return False
     near = np.array([kink.at + side for kink in loss.kinks for side in (-1e-3, 1e-3)])
     return bool(np.all(np.asarray(loss.curvature(near)) == 0))
 

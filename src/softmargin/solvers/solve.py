@@ -29,13 +29,16 @@ from softmargin.solvers.conditioning import (
 from softmargin.solvers.distinct_rows import DistinctRows
 from softmargin.solvers.elastic_net.separation import is_separated
 from softmargin.solvers.engine import Engine
-from softmargin.solvers.engines import ENGINES, MULTICLASS_ENGINES
+from softmargin.solvers.engines import CONVEX_ENGINES, ENGINES, MULTICLASS_ENGINES
 from softmargin.solvers.finite_rank_kernels import ROUNDED, FiniteRankKernel
 from softmargin.solvers.nonconvex.class_weights import accepts_class_weights, fit_class_weights
+from softmargin.solvers.refusal import refusal
 from softmargin.solvers.svm.bounded import BOUNDED
 from softmargin.solvers.thresholds import prefers_rows
 
 __all__ = ["solve", "solve_class_weights"]
+
+_CERTAIN = 1e3  # a margin at which no loss has doubts, and is bounded by its convex relative
 
 
 def solve(
@@ -62,7 +65,7 @@ def solve(
         try:
             solution = partial(_run_simultaneous if several else _run, engine)(problem, start, tol, max_iter, verbose)
         except np.linalg.LinAlgError as error:
-            raise ValueError(f"{engine.name} met equations without a solution. {likely_reason(problem)}") from error
+            raise ValueError(f"The fit met equations without a solution. {likely_reason(problem)}") from error
         if not several:
             solution = held_by_bounds(solution, problem, -1.0 if engine is BOUNDED else -np.inf)
         check_finite(solution, problem)
@@ -185,14 +188,14 @@ def _choose(problem: Any, solver: str | Engine) -> Engine:
     if isinstance(solver, Engine):
         named, solver = named | {solver.name: solver}, solver.name
     if solver == "auto":
-        for engine in engines:
-            if engine.fits(problem):
-                return engine
-        resident = problem.expansion.is_resident
-        able = [engine for engine in engines if resident or engine.by_passes]
-        wants = "; ".join(f"{engine.name} needs {engine.needs}" for engine in able)
-        where = "" if resident else " on rows outside memory"
-        raise ValueError(f"No solver accepts {_described(problem)}{where}: {wants}.")
+        found = next((engine for engine in engines if engine.fits(problem)), None)
+        if found is not None:
+            return found
+        if isinstance(problem, MulticlassProblem):
+            wants = ", or ".join(engine.needs for engine in engines)
+            raise ValueError(f"{_described(problem)} cannot be fitted; what can is {wants}.")
+        in_memory = not problem.expansion.is_resident and _fits_in_memory(problem)
+        raise ValueError(refusal(problem, lambda changed: any(engine.fits(changed) for engine in engines), in_memory))
     if solver not in named:
         raise ValueError(f"solver must be 'auto' or one of {sorted(named)}; got {solver!r}.")
     engine = named[solver]
@@ -202,6 +205,12 @@ def _choose(problem: Any, solver: str | Engine) -> Engine:
             "Use solver='auto' or change the problem."
         )
     return engine
+
+
+def _fits_in_memory(problem: Problem) -> bool:
+    """Whether the problem, or one with the convex loss that bounds it, would be solved if its rows were in memory."""
+    loss = problem.loss if problem.loss.convex else problem.loss.parts[0].majorize(np.array([_CERTAIN])).loss
+    return any(engine.accepts(problem.with_loss(loss)) for engine in CONVEX_ENGINES)
 
 
 def _described(problem: Any) -> str:

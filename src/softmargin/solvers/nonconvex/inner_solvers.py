@@ -89,15 +89,14 @@ class InnerSolver(Protocol):
         ...
 
 
-def inner_solver(problem: Problem, engines: Sequence[Engine], tol: float) -> InnerSolver:
+def inner_solver(problem: Problem, engines: Sequence[Engine], tol: float) -> InnerSolver | None:
     """The solver for bounds like ``problem``: working sets for large kernels, else the first engine that accepts."""
     if accepts_dual(problem):
         return DualSolver(problem, tol)
     for engine in engines:
         if engine.accepts(problem):
             return _NewtonSolver(problem) if engine is NEWTON else _EngineSolver(problem, engine)
-    wants = "; ".join(f"{engine.name} needs {engine.needs}" for engine in engines)
-    raise ValueError(f"No solver accepts the bound {problem.loss!r} with {problem.penalty!r}: {wants}.")
+    return None
 
 
 class _NewtonSolver:

@@ -41,6 +41,7 @@ from softmargin.solvers.nonconvex.convex_bounds import (
 )
 from softmargin.solvers.nonconvex.inner_solvers import InnerSolver, inner_solver
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
+from softmargin.solvers.refusal import refusal
 from softmargin.solvers.thresholds import FEW_ROWS
 
 __all__ = ["INITS", "MarginLossFit", "OnRound", "Starts"]
@@ -96,6 +97,8 @@ class MarginLossFit:
         problem = self._with_fixed_costs(problem)
         trusted = bound_at(problem, certain_margins(problem))
         inner = inner_solver(trusted, self.engines, self.tol)
+        if inner is None:
+            raise ValueError(refusal(problem, self._accepts))
         at_base = self.starts.init == "base" and self.starts.scores is None
         whole = problem.loss.parts == (problem.loss,) and self.on_round is None
         ahead = inner.subsampled_start(problem, *self._how) if at_base and whole else None
@@ -118,6 +121,11 @@ class MarginLossFit:
         assert best is not None
         best.base = base
         return best
+
+    def _accepts(self, problem: Problem) -> bool:
+        """Whether a problem, or the bound of one that is not convex, is one for the engines."""
+        bound = problem if problem.loss.convex else bound_at(problem, certain_margins(problem))
+        return any(engine.accepts(bound) for engine in self.engines)
 
     @property
     def _how(self) -> tuple[float, int, int]:
