@@ -7,6 +7,7 @@ import pytest
 
 from softmargin import (
     AutoClassifier,
+    BalancingSVC,
     MarginClassifier,
     RobustSVC,
     RuleBoostClassifier,
@@ -86,6 +87,42 @@ def test_rows_beyond_doubles_and_masked_rows_are_refused(asked):
 def test_rows_have_the_columns_of_the_fit(asked, rows):
     with pytest.raises(ValueError, match=r"^X(_new)? must have the 3 columns"):
         asked(rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([[1, 2, 3], [1, 2]] * 30, r"X: all rows must have one length; got lengths \[2, 3\]"),
+        (np.full((60, 3), np.datetime64("2020-01-01")), "X: dates are no numbers"),
+        (np.full((60, 3), "a"), "X: (could not convert string to float.*AutoClassifier|dtype='numeric')"),
+        (X + 1j, "X: Complex data"),
+        (X[:, 0], "X: Expected 2D array"),
+    ],
+)
+@pytest.mark.parametrize("asked", sorted(set(ROWS) - {"AutoClassifier.fit", "biplot", "RuleBoostClassifier.fit"}))
+def test_what_is_wrong_with_rows_is_said_of_them(asked, rows, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        ROWS[asked](rows)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [(Y[:-3], r"\bX\b.*\b(57|y)\b"), (Y + 1j, "y: Complex data"), ([1, [2, 3]] * 30, "y: "), (None, r"\by\b")],
+)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda y: paths.cost_path(X, y),
+        lambda y: paths.margin_path(X, y, Cs=3),
+        lambda y: inference.breakdown(MODEL, X, y),
+        lambda y: BalancingSVC.choose(X, y),
+        lambda y: MarginClassifier().fit(X, y),
+        lambda y: RobustSVC().fit(X, y),
+    ],
+)
+def test_what_is_wrong_with_labels_is_said_of_them(asked, labels, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        asked(labels)
 
 
 def test_kernel_models_are_asked_about_the_rows_they_were_fitted_to():
@@ -218,6 +255,9 @@ DISPLAYS = {
     "families": (plots.loss_gallery, ({"a": 3},), "families"),
     "losses": (plots.loss_gallery, (["hinge"],), "families"),
     "code": (plots.class_colour, ("x",), "code"),
+    "axes of intervals": (plots.IntervalDisplay([1.0], [[0, 1]]).plot, ("x",), "ax"),
+    "axes of a path": (plots.PathDisplay([1, 2], np.eye(2)).plot, (3,), "ax"),
+    "names that are none": (plots.PathDisplay, ([1, 2], np.eye(2), np.array(0.5)), "feature_names"),
 }
 
 

@@ -6,6 +6,7 @@ A bool is no number here, and an array no scalar: ``C=True`` and ``C=[1.0]`` are
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "AXES",
     "BOOLEAN",
     "CLASSIFIER",
     "COUNT",
@@ -24,14 +26,18 @@ __all__ = [
     "NUMBER",
     "PATH",
     "POSITIVE",
+    "RANDOM_STATE",
+    "RESAMPLES",
     "TEXT",
     "Constraint",
     "check_each",
     "check_fitted",
     "check_labels",
+    "check_lengths",
     "check_named",
     "check_one_type",
     "check_rows",
+    "check_table",
     "check_training_rows",
     "check_unmasked",
     "class_codes",
@@ -43,7 +49,9 @@ __all__ = [
     "mapping",
     "number",
     "one_of",
+    "random_generator",
     "real_numbers",
+    "said_of",
     "settle_numbers",
     "several",
     "within_doubles",
@@ -138,6 +146,14 @@ def having(words: str, *names: str) -> Constraint:
     return Constraint(words, lambda value: all(hasattr(value, name) for name in names))
 
 
+def random_generator(name: str, given: Any) -> np.random.Generator:
+    """The generator that a seed, a RandomState, another generator or None stands for."""
+    (RANDOM_STATE | instance("a numpy.random.Generator", np.random.Generator)).check(name, given)
+    if isinstance(given, np.random.RandomState):
+        return np.random.Generator(given._bit_generator)
+    return np.random.default_rng(given)
+
+
 def mapping(words: str) -> Constraint:
     """A dict; what it holds is checked where it is used."""
     return instance(words, Mapping)
@@ -194,13 +210,11 @@ def check_unmasked(name: str, value: Any) -> None:
 def real_numbers(name: str, value: Any) -> np.ndarray:
     """An array in double precision of whatever holds numbers; what does not is refused by the name of its argument."""
     check_unmasked(name, value)
-    try:
-        with within_doubles(name):
+    with within_doubles(name):
+        try:
             return _as_doubles(value)
-    except (TypeError, ValueError) as error:
-        if str(error).startswith(name):
-            raise
-        raise ValueError(f"{name} must hold numbers; got {_shown(value)} ({error}).") from None
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold numbers; got {_shown(value)} ({error}).") from None
 
 
 def _as_doubles(value: Any) -> np.ndarray:
@@ -236,14 +250,43 @@ def check_rows(name: str, X: Any, n_columns: int | None = None, **options: Any) 
     from sklearn.utils import check_array
 
     check_unmasked(name, X)
-    try:
-        with within_doubles(name):
-            X = check_array(X, input_name=name, **options)
-    except (TypeError, ValueError) as error:
-        raise (error if name in str(error) else type(error)(f"{name}: {error}")) from None
+    with said_of(name):
+        check_table(X)
+        X = check_array(X, input_name=name, **options)
     if n_columns is not None and X.shape[1] != n_columns:
         raise ValueError(f"{name} must have the {n_columns} columns that the model was fitted to; got {X.shape[1]}.")
     return X
+
+
+@contextmanager
+def said_of(name: str) -> Iterator[None]:
+    """Errors of checks that others make begin with the name of the argument, where they do not hold it."""
+    try:
+        with within_doubles(name):
+            yield
+    except (TypeError, ValueError) as error:
+        if re.search(rf"\b{re.escape(name)}\b", str(error)):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        text = "could not convert string" in str(error)
+        remedy = ". Encode text as numbers, or use AutoClassifier, which takes such tables as they are." if text else ""
+        raise kind(f"{name}: {error}{remedy}") from None
+
+
+def check_table(X: Any) -> None:
+    """Refuse dates, which NumPy would make numbers of, and rows of several lengths."""
+    kinds = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", ())
+    if any(getattr(kind, "kind", None) in ("M", "m") for kind in kinds):
+        raise ValueError("dates are no numbers; convert them (days since one of them, say).")
+    check_lengths(X)
+
+
+def check_lengths(X: Any) -> None:
+    """Refuse a list of rows of several lengths, which is no table."""
+    if isinstance(X, (list, tuple)):
+        lengths = {len(row) for row in X if hasattr(row, "__len__") and not isinstance(row, str)}
+        if len(lengths) > 1:
+            raise ValueError(f"all rows must have one length; got lengths {sorted(lengths)[:5]}.")
 
 
 def check_one_type(name: str, labels: Any) -> None:
@@ -278,7 +321,8 @@ def class_codes(name: str, labels: Any) -> tuple[Any, Any]:
 
 def check_named(name: str, values: Any, n: int, what: str) -> list[Any]:
     """The names given to ``n`` things, one each."""
-    listed = list(values) if hasattr(values, "__iter__") and not isinstance(values, (str, bytes)) else None
+    is_list = hasattr(values, "__iter__") and not isinstance(values, (str, bytes)) and getattr(values, "ndim", 1) == 1
+    listed = list(values) if is_list else None
     if listed is None or len(listed) != n:
         got = repr(values) if listed is None else str(len(listed))
         raise ValueError(f"{name} must be one for each of the {n} {what}; got {got}.")
@@ -289,10 +333,13 @@ def check_training_rows(X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
     """Rows and their labels as scikit-learn checks them."""
     from sklearn.utils import check_X_y
 
-    check_unmasked("X", X)
+    X = check_rows("X", X, **options)
     check_one_type("y", y)
-    with within_doubles("X"):
-        return check_X_y(X, y, **options)
+    with said_of("y"):
+        n, found = X.shape[0], np.shape(y)
+        if len(found) == 1 and found != (n,):
+            raise ValueError(f"y must hold one label per row of X; got {found[0]} labels for {n} rows.")
+        return X, check_X_y(np.zeros((n, 1)), y)[1]
 
 
 def _classifies(value: Any) -> bool:
@@ -317,5 +364,8 @@ PATH = instance("a path", str, os.PathLike)
 COUNT = integer(1)
 NUMBER = number("a number", lambda value: True)
 JOBS = NONE | Constraint("an integer other than 0", lambda value: integer(-(2**31)).allows(value) and value != 0)
+AXES = NONE | having("matplotlib axes", "spines", "tick_params", "figure")
+RESAMPLES = integer(2, 100_000)  # more would tell apart no interval that fewer do not
+RANDOM_STATE = NONE | integer(0, 2**32 - 1) | instance("a numpy.random.RandomState", np.random.RandomState)
 POSITIVE = number("a positive, finite number", lambda value: 0 < value < np.inf)
 LEVEL = number("strictly between 0 and 1", lambda value: 0 < value < 1)

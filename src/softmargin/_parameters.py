@@ -13,8 +13,8 @@ from softmargin._constraints import (
     JOBS,
     NONE,
     POSITIVE,
+    RANDOM_STATE,
     Constraint,
-    instance,
     integer,
     mapping,
     number,
@@ -61,7 +61,7 @@ NONNEGATIVE = number("a nonnegative, finite number", lambda value: 0 <= value < 
 SHARE = number("a number between 0 and 1", lambda value: 0 <= value <= 1)
 FOLDS = (
     integer(2)
-    | Constraint("a splitter", lambda value: hasattr(value, "split") and not isinstance(value, str))
+    | Constraint("a splitter", lambda value: hasattr(value, "split") and not isinstance(value, (str, bytes)))
     | several("a list of pairs (train, test) of row numbers", _is_split)
 )
 LOSS = Constraint(
@@ -150,7 +150,9 @@ SHARED: dict[str, Parameter] = {
         "that have a ``sigma``).",
     ),
     "n_init": Parameter(
-        integer(1), "int", "Number of starts, of which the best is kept; the others are plain fits to random halves."
+        integer(1, 10_000),
+        "int",
+        "Number of starts, of which the best is kept; the others are plain fits to random halves.",
     ),
     "solver": Parameter(
         Constraint(
@@ -164,7 +166,7 @@ SHARED: dict[str, Parameter] = {
         '"auto" takes the first solver that accepts the problem; a name insists on one.',
     ),
     "random_state": Parameter(
-        NONE | integer(0, 2**32 - 1) | instance("a numpy.random.RandomState", np.random.RandomState),
+        RANDOM_STATE,
         "int, RandomState or None",
         "Whatever is drawn: landmarks, the rows of further starts, folds.",
     ),

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import GeneratorType
 from typing import Any
 
@@ -54,7 +55,8 @@ _SIZES = {
     "rows_per_chunk": NONE | COUNT,
     "memory_limit": NONE | COUNT,
     "cache_limit": NONE | integer(0),
-    "cache_directory": NONE | PATH,
+    "cache_directory": NONE
+    | Constraint("the path of a folder", lambda value: PATH.allows(value) and Path(value).is_dir()),
 }
 _MAKE = Constraint("a function that returns a new iterator over chunks", callable)
 _DASK = Constraint("a Dask array or data frame", is_dask)

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.utils import check_random_state
 
 from softmargin._constraints import one_of
-from softmargin.datasets._sample import Sample, require_size, require_spread
+from softmargin.datasets._sample import Sample, random_numbers, require_size, require_spread
 
 __all__ = ["make_g241", "make_gaussians", "make_normal", "make_wavy"]
 
@@ -54,7 +53,7 @@ def make_normal(n: int = 500, *, random_state: Any = None) -> Sample:
     ``logit P(y = +1 | x) = 2 x``; Bayes error ``Phi(-1) = 0.15866``.
     """
     require_size(n)
-    rng = check_random_state(random_state)
+    rng = random_numbers(random_state)
     clouds = _Clouds(np.array([0, 1]), np.array([[-1.0], [1.0]]), np.ones((2, 1)), np.array([0.5, 0.5]))
     component = (rng.uniform(size=n) < 0.5).astype(int)
     return _binary(clouds, component, rng)
@@ -68,7 +67,7 @@ def make_wavy(n: int = 100, *, scale: float = 0.3, random_state: Any = None) -> 
     """
     require_size(n, 2)
     require_spread(scale, "scale")
-    rng = check_random_state(random_state)
+    rng = random_numbers(random_state)
     means = np.array([[3, -0.5], [-1, -0.5], [0, -1], [1, 0.5], [-3, 0.5], [0, 1]], dtype=float)
     spreads = np.tile([[scale, scale], [scale, scale], [4 * scale, scale / 3]], (2, 1))
     clouds = _Clouds(np.repeat([0, 1], 3), means, spreads, np.tile([0.2, 0.2, 0.1], 2))
@@ -105,15 +104,14 @@ def make_gaussians(n: int = 100, *, n_classes: int = 3, scale: float | None = No
         6: (hexagon, [0, 1, 2, 3, 4, 5], 0.5),
         4: (hexagon, [0, 1, 2, 0, 1, 3], 0.5),
     }
-    if n_classes not in layouts:
-        raise ValueError(f"n_classes must be 3, 6 or 4; got {n_classes!r}.")
+    one_of(*layouts).check("n_classes", n_classes)
     means, layout, default = layouts[n_classes]
     scale = default if scale is None else scale
     require_spread(scale, "scale")
     codes = np.array(layout)
     shares = 1 / (n_classes * np.bincount(codes)[codes])
     clouds = _Clouds(codes, means, np.full(means.shape, scale), shares)
-    rng = check_random_state(random_state)
+    rng = random_numbers(random_state)
     component = rng.choice(len(codes), size=n, p=shares)
     X = clouds.draw(component, rng)
     return Sample(X, codes[component], clouds.posterior(X))
@@ -126,9 +124,9 @@ def make_g241(n: int = 1500, *, variant: str = "c", random_state: Any = None) ->
     "d": class +1 has two centres 6 apart, class -1 those two moved by 2.5 in one shared random direction (with
     independent directions the published errors are not met). Components have equal size and columns are standardised.
     """
-    require_size(n, 4)
+    require_size(n, 4, n_columns=241)
     one_of("c", "d").check("variant", variant)
-    rng = check_random_state(random_state)
+    rng = random_numbers(random_state)
     shift = 2.5 * _direction(rng)
     pair = np.zeros((1, 241)) if variant == "c" else np.outer([-3.0, 3.0], _direction(rng))
     means = np.vstack([pair + shift, pair])

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from softmargin.datasets._sample import Sample
+from softmargin._constraints import one_of
+from softmargin.datasets._sample import Sample, random_numbers
 
 __all__ = ["make_monks"]
 
@@ -45,15 +45,13 @@ def make_monks(problem: int = 1, *, part: str = "grid", random_state: Any = None
     >>> len(make_monks(3, part="merged", random_state=0).y)
     554
     """
-    if problem not in _TRAINING_ROWS:
-        raise ValueError(f"problem must be 1, 2 or 3; got {problem!r}.")
-    if part not in ("grid", "train", "merged"):
-        raise ValueError(f"part must be 'grid', 'train' or 'merged'; got {part!r}.")
+    one_of(*_TRAINING_ROWS).check("problem", problem)
+    one_of("grid", "train", "merged").check("part", part)
+    rng = random_numbers(random_state)
     X = np.array(list(product(*(range(1, levels + 1) for levels in _LEVELS))), dtype=float)
     truth = _rule(X, problem)
     if part == "grid":
         return Sample(X, np.where(truth, 1, -1), truth.astype(float))
-    rng = check_random_state(random_state)
     rows = rng.permutation(len(X))[: _TRAINING_ROWS[problem]]
     y = np.where(truth, 1, -1)
     labels = y[rows]

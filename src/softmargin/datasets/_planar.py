@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import expit, logsumexp
-from sklearn.utils import check_random_state
 
-from softmargin._constraints import one_of
-from softmargin.datasets._sample import Sample, flip_labels, require_rate, require_size, require_spread
+from softmargin._constraints import BOOLEAN, one_of
+from softmargin.datasets._sample import Sample, flip_labels, random_numbers, require_rate, require_size, require_spread
 
 __all__ = ["make_disk", "make_moons", "make_sine", "make_square"]
 
@@ -50,7 +49,7 @@ def make_disk(n: int = 1000, *, rule: str = "vertical", flip: float = 0.2, rando
     require_size(n)
     require_rate(flip)
     one_of(*sorted(_DISK_RULES)).check("rule", rule)
-    rng = check_random_state(random_state)
+    rng = random_numbers(random_state)
     angle, radius = rng.uniform(0, 2 * np.pi, n), np.sqrt(rng.uniform(size=n))
     X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
     return _flipped(X, np.where(_DISK_RULES[rule](X), 1, -1), flip, rng, exact=True)
@@ -64,7 +63,7 @@ def make_sine(n: int = 1000, *, noise: float = 0.1, random_state: Any = None) ->
     """
     require_size(n)
     require_spread(noise, "noise")
-    rng = check_random_state(random_state)
+    rng = random_numbers(random_state)
     y = np.where(rng.uniform(size=n) < 0.5, 1, -1)
     x1 = rng.uniform(0, 2 * np.pi, n)
     x2 = y * (np.sin(x1) + 1 + noise * rng.standard_normal(n))
@@ -78,7 +77,7 @@ def make_square(n: int = 100, *, flip: float = 0.0, random_state: Any = None) ->
     """
     require_size(n)
     require_rate(flip)
-    rng = check_random_state(random_state)
+    rng = random_numbers(random_state)
     along, across = rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)
     X = np.column_stack([along - across, along + across]) / np.sqrt(2)
     return _flipped(X, np.where(along >= 0, 1, -1), flip, rng, exact=False)
@@ -96,7 +95,8 @@ def make_moons(
     require_size(n, 2)
     require_rate(flip)
     require_spread(noise, "noise", zero=True)
-    rng = check_random_state(random_state)
+    BOOLEAN.check("rescale", rescale)
+    rng = random_numbers(random_state)
     y = rng.permutation(np.where(np.arange(n) < n // 2, 1, -1))
     X = _arc(rng.uniform(0, np.pi, n), y) + noise * rng.standard_normal((n, 2))
     truth = _moon_probability(X, noise) if noise > 0 else (y + 1) / 2

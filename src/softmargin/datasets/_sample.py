@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from softmargin._constraints import BOOLEAN, Constraint, class_codes, integer, number
+from softmargin._constraints import BOOLEAN, RANDOM_STATE, Constraint, class_codes, integer, number
+from softmargin.expansions import require_memory
 
-__all__ = ["Sample", "flip_labels", "require_rate", "require_size", "require_spread"]
+__all__ = ["Sample", "flip_labels", "random_numbers", "require_rate", "require_size", "require_spread"]
+
+_COPIES = 4  # of the columns of a row that are alive at once: what is drawn, placed, its densities and what is returned
+_NARROWEST = 1e-100  # squares of distances in units of such a spread, or of its inverse, are still doubles
 
 
 class Sample(NamedTuple):
@@ -25,9 +29,16 @@ class Sample(NamedTuple):
     probability: NDArray[np.floating[Any]]
 
 
-def require_size(n: int, least: int = 1) -> None:
-    """Raise unless ``n`` is a whole number of at least ``least`` rows."""
+def require_size(n: int, least: int = 1, n_columns: int = 2) -> None:
+    """Raise unless ``n`` is a whole number of at least ``least`` rows, which memory has room for."""
     Constraint(f"a whole number of at least {least} rows", integer(least).allows).check("n", n)
+    require_memory(int(n) * n_columns * 8 * _COPIES, f"A sample of n={n} rows", "Use fewer rows (n).")
+
+
+def random_numbers(random_state: Any) -> np.random.RandomState:
+    """The source of the random numbers that ``random_state`` stands for."""
+    RANDOM_STATE.check("random_state", random_state)
+    return check_random_state(random_state)
 
 
 def require_rate(rate: float, name: str = "flip") -> None:
@@ -36,9 +47,9 @@ def require_rate(rate: float, name: str = "flip") -> None:
 
 
 def require_spread(value: float, name: str, *, zero: bool = False) -> None:
-    """Raise unless ``value`` is a finite positive number, or zero where that is meant to be possible."""
-    allowed = "a finite number that is not negative" if zero else "a finite positive number"
-    number(allowed, lambda given: 0 < given < np.inf or (zero and given == 0)).check(name, value)
+    """Raise unless densities of this spread are within doubles, or it is zero where that is meant to be possible."""
+    allowed = f"{'0 or ' if zero else ''}a positive number from {_NARROWEST:g} to {1 / _NARROWEST:g}"
+    number(allowed, lambda given: _NARROWEST <= given <= 1 / _NARROWEST or (zero and given == 0)).check(name, value)
 
 
 def flip_labels(
@@ -74,7 +85,7 @@ def flip_labels(
     require_rate(rate, "rate")
     BOOLEAN.check("exact", exact)
     classes, codes = class_codes("y", y)
-    rng = check_random_state(random_state)
+    rng = random_numbers(random_state)
     mask = np.zeros(len(codes), dtype=bool)
     if exact:
         mask[rng.permutation(len(codes))[: round(rate * len(codes))]] = True

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._constraints import check_training_rows
-from softmargin.expansions import Kernel, expand
+from softmargin._constraints import POSITIVE, check_each, check_training_rows, class_codes, one_of, several
+from softmargin._parameters import SHARED
+from softmargin.expansions import Kernel, canonical_sparse, expand
 from softmargin.losses import BalancedHinge
 from softmargin.paths import balance_path
 from softmargin.penalties import ElasticNet
@@ -27,7 +28,12 @@ __all__ = ["BalanceChoice", "choose_balance"]
 
 Array = NDArray[np.floating[Any]]
 
-_CRITERIA = ("alo", "gacv")
+_ALLOWED = {
+    "Cs": POSITIVE | several("a list of positive, finite numbers", POSITIVE.allows),
+    "kernel": SHARED["kernel"].constraint,
+    "gamma": SHARED["gamma"].constraint,
+    "criterion": one_of("alo", "gacv"),
+}
 
 
 @dataclass(frozen=True)
@@ -60,10 +66,9 @@ def choose_balance(
     >>> found.C in (0.1, 1.0) and found.balance >= 0
     True
     """
-    if criterion not in _CRITERIA:
-        raise ValueError(f"criterion must be one of {_CRITERIA}; got {criterion!r}.")
-    X, y = check_training_rows(X, y, dtype=np.float64)
-    classes, codes = np.unique(y, return_inverse=True)
+    check_each(_ALLOWED, Cs=Cs, kernel=kernel, gamma=gamma, criterion=criterion)
+    X, y = check_training_rows(canonical_sparse(X), y, accept_sparse="csr", dtype=np.float64)
+    classes, codes = class_codes("y", y)
     if len(classes) != 2:
         raise ValueError(f"choosing the balance is for two classes; y has {len(classes)}.")
     resolved = None if kernel is None else Kernel.resolve(kernel, X, codes, gamma=gamma)

@@ -39,8 +39,8 @@ _SHARE = number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
 _INSIDE = number("a number strictly between 0 and 1", lambda value: 0 < value < 1)
 CONSTRAINTS: dict[str, Constraint] = {
     "learner": one_of(*LEARNERS),
-    "n_rules": NONE | integer(0),
-    "max_literals": NONE | integer(1),
+    "n_rules": NONE | integer(0, 100_000),
+    "max_literals": NONE | integer(1, 10_000),
     "update": NONE | one_of(*UPDATES),
     "search": one_of(*SEARCHES),
     "beam": integer(2),

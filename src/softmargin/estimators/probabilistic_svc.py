@@ -125,7 +125,7 @@ class ProbabilisticSVC(ClassifierBase):
     _constraints: ClassVar[dict[str, Constraint]] = {
         "method": one_of("svm", "psi"),
         "n_weights": NONE | one_of("auto") | integer(1, _MOST_WEIGHTS),
-        "n_resamples": integer(0),
+        "n_resamples": integer(0, 100_000),
         "engine": one_of("grid", "path"),
     }
 

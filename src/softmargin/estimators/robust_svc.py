@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold
 
 from softmargin import losses
-from softmargin._constraints import NONE, Constraint, instance, is_number, mapping, number, one_of
+from softmargin._constraints import NONE, Constraint, instance, is_number, mapping, number, one_of, real_numbers
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.estimators._base.trust import note_robustness, robust_engine
@@ -244,7 +244,7 @@ class RobustSVC(ExpansionClassifier):
         return data
 
     def _checked_start(self, data: TrainingSet) -> np.ndarray:
-        scores = np.asarray(self.start, dtype=np.float64)
+        scores = real_numbers("start", self.start)
         wanted = (data.n_rows,) if len(self.classes_) == 2 else (data.n_rows, len(self.classes_))
         if scores.shape != wanted or not np.all(np.isfinite(scores)):
             raise ValueError(

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from softmargin._constraints import Constraint, number, one_of
+from softmargin._constraints import Constraint, number, one_of, real_numbers
 from softmargin.estimators._base.expansion_classifier import ExpansionClassifier
 from softmargin.estimators._base.fitted_score import FittedScore
 from softmargin.estimators._base.training_set import TrainingSet
@@ -258,7 +258,7 @@ class TruncatedLogisticRegression(ExpansionClassifier):
         if self._by_hat:
             factors = 1 - _hat_diagonal(data.X)
         else:
-            factors = np.asarray(self.leverage, dtype=np.float64)
+            factors = real_numbers("leverage", self.leverage)
             if factors.shape != (data.n_rows,) or not np.all((factors > 0) & (factors <= 1)):
                 raise ValueError(
                     f"leverage must hold a number in (0, 1] for each of the {data.n_rows} rows; got {self.leverage!r}."

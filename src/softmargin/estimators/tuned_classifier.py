@@ -150,7 +150,7 @@ class TunedClassifier(Readable, CallbackSupportMixin, MetaEstimatorMixin, Classi
         "rule": one_of(*_RULES),
         "df": one_of("trace", "null"),
         "judging": one_of("auto", "exact"),
-        "n_draws": integer(1),
+        "n_draws": integer(1, 10_000),
         "tau": POSITIVE,
         "perturbation": one_of("pairs", "literal"),
     }

@@ -39,7 +39,7 @@ from softmargin.expansions.kernels import AdditiveColumns, AdditiveSplines, Kern
 from softmargin.expansions.kernels import available as available_kernels
 from softmargin.expansions.kernels.gram import require_gram_shape
 from softmargin.expansions.landmarks import NystroemFeatures, most_landmarks, nested_landmarks
-from softmargin.expansions.memory import fits, require_square
+from softmargin.expansions.memory import fits, require_memory, require_square
 from softmargin.expansions.protocol import Expansion, Response, RowPasses, Totals, row_blocks
 from softmargin.expansions.rank import is_nonzero
 from softmargin.expansions.row_lottery import row_lottery
@@ -121,6 +121,7 @@ __all__ = [
     "nested_landmarks",
     "pack",
     "require_gram_shape",
+    "require_memory",
     "require_square",
     "row_blocks",
     "row_lottery",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["available_bytes", "fits", "require", "require_square"]
+__all__ = ["available_bytes", "fits", "require_memory", "require_square"]
 
 _SMALL = 1 << 27  # bytes not worth asking about
 _MEMINFO, _OWN_SIZE = Path("/proc/meminfo"), Path("/proc/self/statm")
@@ -27,10 +27,10 @@ def require_square(n_rows: int, itemsize: int = 8) -> None:
         "kernel=None."
     )
     what = f"The {n_rows} x {n_rows} matrix of similarities between all training rows"
-    require(n_rows * n_rows * itemsize, what, remedy)
+    require_memory(n_rows * n_rows * itemsize, what, remedy)
 
 
-def require(wanted: int, what: str, remedy: str = "Use fewer landmarks (n_components) or rows.") -> None:
+def require_memory(wanted: int, what: str, remedy: str = "Use fewer landmarks (n_components) or rows.") -> None:
     """Refuse, with the size and the remedy, an array of ``wanted`` bytes that does not fit in memory."""
     if not fits(wanted):
         free = available_bytes()

@@ -59,7 +59,7 @@ def to_sql(model: Any, table: str, *, dialect: str = "ansi", key: str | Sequence
     dialect_of(dialect)
     answer = translated(model, columns_read(model))
     outputs = [one for one in (answer.label, answer.probabilities, answer.scores) if one is not None]
-    keys = [key] if isinstance(key, str) else list(key or ())
+    keys = [key] if isinstance(key, str) else list(() if key is None else key)
     return _Query(QueryWriter(dialect, outputs)).text(answer, table, keys)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Set
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from softmargin._constraints import PATH, Constraint, check_each, number
+from softmargin._constraints import PATH, TEXT, check_each, number, several
 from softmargin.files._container import InvalidModelFile, read_members, write_members
 from softmargin.files._decode import Decoder
 from softmargin.files._encode import Encoder
@@ -21,9 +21,7 @@ _GRAPH = "graph.json"
 _MAX_BYTES = 1 << 32
 _ARGUMENTS = {
     "path": PATH,
-    "trusted": Constraint(
-        "a list of functions' names", lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes)
-    ),
+    "trusted": several("a list of functions' names", TEXT.allows, least=0),
     "max_bytes": number("a positive number", lambda value: value > 0),
 }
 _DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, OverflowError, MemoryError)
@@ -85,6 +83,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes
         The file is no model, is damaged, was written by a later version in a form this one cannot read, is larger
         than ``max_bytes``, or needs code that was not trusted.
     """
+    trusted = list(trusted) if isinstance(trusted, Set | Iterator) else trusted
     check_each(_ARGUMENTS, path=path, trusted=trusted, max_bytes=max_bytes)
     path = Path(path)
     members = read_members(path, max_bytes)

@@ -15,7 +15,8 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, _num_samples
 
-from softmargin._constraints import COUNT, LEVEL, real_numbers
+from softmargin._constraints import LEVEL, RANDOM_STATE, check_one_type, class_codes, integer, real_numbers
+from softmargin._parameters import FOLDS
 from softmargin.expansions import ChunkedRows, with_rows
 from softmargin.inference._annotators import dawid_skene, encode_answers, recode
 from softmargin.inference._chunk_opinions import chunked_data, left_out_opinions_of_chunks
@@ -99,8 +100,10 @@ def audit_labels(
     >>> bool(flipped[report["row"][:40]].mean() > 0.9)
     True
     """
-    COUNT.check("n_repeats", n_repeats)
+    integer(1, 1000).check("n_repeats", n_repeats)
     LEVEL.check("level", level)
+    RANDOM_STATE.check("random_state", random_state)
+    FOLDS.check("cv", cv)
     chunks = chunked_data(X, y, sample_weight)
     if chunks is not None:
         (X, y), sample_weight = chunks, None
@@ -110,7 +113,7 @@ def audit_labels(
         raise ValueError("X has no rows; there are no labels to audit.")
     answers = None if annotators is None else _answers(annotators, n)
     labels = _labels(y, answers, n)
-    classes, codes = np.unique(labels, return_inverse=True)
+    classes, codes = class_codes("y", labels)
     if len(classes) < 2:
         raise ValueError(f"y has one class only ({classes[0]!r}); there is no other label a row could deserve.")
     weight = None
@@ -160,6 +163,7 @@ def _labels(y: Any, answers: tuple[NDArray[Any], NDArray[np.intp]] | None, n: in
         return names[dawid_skene(codes, len(names)).codes]
     if y is None:
         raise ValueError("y is missing; give the labels to audit, or annotators whose consensus is audited.")
+    check_one_type("y", y)
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] > 1:
         soft = np.issubdtype(y.dtype, np.number) and np.all(y >= 0) and np.allclose(y.sum(axis=1), 1)

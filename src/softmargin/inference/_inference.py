@@ -16,7 +16,7 @@ from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.utils import compute_class_weight
 
-from softmargin._constraints import LEVEL, check_fitted, check_rows, integer, one_of
+from softmargin._constraints import LEVEL, RESAMPLES, check_fitted, check_rows, one_of, random_generator
 from softmargin.inference import _suitable
 from softmargin.inference._sandwich import LinearFit, optimal_slope, sandwich
 from softmargin.losses import NoLink
@@ -89,7 +89,8 @@ class Inference:
         random_state: Any = None,
     ) -> None:
         one_of(*_METHODS).check("method", method)
-        integer(2).check("n_resamples", n_resamples)
+        RESAMPLES.check("n_resamples", n_resamples)
+        rng = random_generator("random_state", random_state)
         check_fitted("estimator", estimator)
         _suitable.check_estimator(estimator, method)
         self.estimator, self.method = estimator, method
@@ -102,11 +103,11 @@ class Inference:
         if method == "sandwich":
             self.covariance_, self.df_ = _sandwich_of(estimator, rows)
         elif method == "bootstrap":
-            draws = _bootstrap(estimator, rows, n_resamples, np.random.default_rng(random_state))
+            draws = _bootstrap(estimator, rows, n_resamples, rng)
             self.covariance_ = np.cov(draws, rowvar=False)
             self.df_ = max(float(weight.sum()) - len(self.theta_), 1.0)
         else:
-            self.theta_, self.covariance_, self.df_ = _split(estimator, rows, np.random.default_rng(random_state))
+            self.theta_, self.covariance_, self.df_ = _split(estimator, rows, rng)
         self.standard_errors_ = np.sqrt(np.diag(self.covariance_))
 
     def coef_interval(self, level: float = 0.95) -> Array:

@@ -53,6 +53,7 @@ class InfluenceCurves:
         return np.sqrt(np.mean(np.square(self.scores), axis=1))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a system that overflows is refused where it is solved
 def influence(
     model: Any, X: Any, y: Any, X_new: Any = None, y_new: Any = None, *, sample_weight: Any = None
 ) -> InfluenceCurves:
@@ -207,7 +208,9 @@ def _solved(system: Array, right: Array) -> Array:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", linalg.LinAlgWarning)
-            return np.asarray(linalg.solve(system, right))
+            if not (np.isfinite(system).all() and np.isfinite(right).all()):
+                raise linalg.LinAlgError("numbers beyond doubles")
+            return np.asarray(linalg.solve(system, right, check_finite=False))
     except (linalg.LinAlgError, linalg.LinAlgWarning) as error:
         raise ValueError(
             "the Hessian of the fit has no inverse to double precision: the fit does not react smoothly to its rows, "

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from softmargin._constraints import LEVEL, Constraint, integer, mapping, one_of, several
+from softmargin._constraints import AXES, LEVEL, Constraint, integer, mapping, one_of, several
 from softmargin.inference._annotators import Consensus
 from softmargin.inference._leaks import find_leaks
 from softmargin.inference._noise_model import Estimate, NoiseModel
@@ -220,6 +220,7 @@ class LabelAudit:
 
     def plot(self, ax: Any = None) -> Any:
         """Trust of the rows of each class, with the number of errors estimated."""
+        AXES.check("ax", ax)
         try:
             import matplotlib.pyplot as plt
         except ImportError as error:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softmargin._constraints import real_numbers
 from softmargin.losses._base import Array, Loss, require
 
 __all__ = ["ExcessRiskBound", "excess_risk_bound"]
@@ -54,7 +55,7 @@ class ExcessRiskBound:
 
     def __call__(self, excess: ArrayLike) -> Any:
         """The largest excess error rate, in [0, 1], at a given excess of the risk over the best risk."""
-        e = np.asarray(excess, dtype=np.float64)
+        e = real_numbers("excess", excess)
         require(bool(np.all(e >= 0)), "excess", excess, "nonnegative")
         angles, values = np.append(0.0, self.angles), np.append(0.0, self.values)
         place = np.minimum(np.searchsorted(values, e, side="right"), len(angles) - 1)
@@ -62,7 +63,7 @@ class ExcessRiskBound:
         if self.loss.convex:
             for _ in range(_BISECTIONS):
                 middle = 0.5 * (low + high)
-                above = _transform(self.loss, np.atleast_1d(middle)).reshape(middle.shape) > e
+                above = _transform(self.loss, middle.ravel()).reshape(middle.shape) > e
                 low, high = np.where(above, low, middle), np.where(above, middle, high)
         else:  # the hull is straight where it left points out; between neighbours the upper end is the safe answer
             apart = np.searchsorted(_ANGLES, high) - np.searchsorted(_ANGLES, low, side="right") > 0
@@ -72,10 +73,10 @@ class ExcessRiskBound:
 
     def psi(self, theta: ArrayLike) -> Any:
         """The psi-transform at ``theta`` in [0, 1]: the least excess risk of an excess error ``theta``."""
-        t = np.asarray(theta, dtype=np.float64)
+        t = real_numbers("theta", theta)
         require(bool(np.all((t >= 0) & (t <= 1))), "theta", theta, "between 0 and 1")
         if self.loss.convex:
-            found = _transform(self.loss, np.atleast_1d(t)).reshape(t.shape)
+            found = _transform(self.loss, t.ravel()).reshape(t.shape)
         else:
             found = np.interp(t, (0.0, *self.angles), (0.0, *self.values))
         return found[()] if found.ndim == 0 else found
@@ -85,7 +86,9 @@ class ExcessRiskBound:
         modulus = self.loss.probability_modulus
         if modulus is None:
             raise ValueError(f"No bound on the probabilities of {self.loss!r} is known; call the bound itself.")
-        return np.minimum(2 * np.sqrt(np.asarray(excess, dtype=np.float64) / modulus), 1.0)[()]
+        e = real_numbers("excess", excess)
+        require(bool(np.all(e >= 0)), "excess", excess, "nonnegative")
+        return np.minimum(2 * np.sqrt(e / modulus), 1.0)[()]
 
 
 def excess_risk_bound(loss: Loss) -> ExcessRiskBound:

@@ -6,6 +6,7 @@ from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any
 
+from softmargin._constraints import one_of
 from softmargin.losses._base import Loss
 from softmargin.losses._soundness import ensure_sound
 
@@ -30,6 +31,7 @@ def available(family: str | None = None) -> list[str]:
     >>> "coherence" in losses.available()
     True
     """
+    one_of(None, *sorted({cls.family for cls in _LOSSES.values()})).check("family", family)
     return sorted(name for name, cls in _LOSSES.items() if family in (None, cls.family))
 
 

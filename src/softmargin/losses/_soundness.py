@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import instance
 from softmargin.losses._base import Array, Loss
 from softmargin.losses._corners import find_corners, find_jump
 from softmargin.losses._infimum import infimum
@@ -66,6 +67,7 @@ def _size(margins: Array, seen: Array) -> Array:
 
 def ensure_sound(loss: Loss) -> None:
     """Refuse a user's loss that would be fitted wrongly; built-in losses cost nothing here."""
+    instance("a Loss", Loss).check("loss", loss)
     kind = type(loss)
     if kind.__module__.startswith(_OWN) and kind.__name__ != "CustomLoss":
         return
@@ -188,8 +190,8 @@ def _smoothness(loss: Loss, corners: list[float]) -> str | None:
     if loss.convex and not loss.smooth and loss.kink is None:
         where = ", ".join(f"{at:.4g}" for at in corners) or "somewhere"
         return (
-            f"it is convex with a corner at margin {where} and is not made of two straight lines, which is what the "
-            "box QP solves. Round the corner off, as HuberizedHinge and Coherence do for the hinge."
+            f"it is convex with a corner at margin {where} and is not made of two straight lines, as a corner needs "
+            "to be fitted. Round the corner off, as HuberizedHinge and Coherence do for the hinge."
         )
     if loss.smooth and corners:
         return (

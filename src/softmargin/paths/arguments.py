@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from softmargin._constraints import COUNT, NONE, Constraint, check_each, number
+from softmargin._constraints import COUNT, NONE, Constraint, check_each, integer, number
 from softmargin._parameters import LOSS, NONNEGATIVE, SHARED
 
 __all__ = ["check_given"]
 
 
 def _are_costs(value: Any) -> bool:
-    if np.ndim(value) == 0:
+    if np.ndim(value) != 1:
         return False
     values = np.asarray(value)
     return values.dtype.kind in "iuf" and values.size > 0 and bool(np.all((values > 0) & (values < np.inf)))
@@ -24,7 +24,7 @@ _ALLOWED = {
     **{name: parameter.constraint for name, parameter in SHARED.items()},
     "C_min": NONNEGATIVE,
     "C_max": number("a positive number below 1e20, or inf", lambda value: 0 < value < 1e20 or value == np.inf),
-    "Cs": COUNT | Constraint("an array of positive, finite numbers", _are_costs),
+    "Cs": integer(1, 10_000) | Constraint("an array of positive, finite numbers", _are_costs),
     "eps": number("a number strictly between 0 and 1", lambda value: 0 < value < 1),
     "loss": LOSS,
     "jitter": NONE | NONNEGATIVE,

@@ -8,11 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin._constraints import (
+    BOOLEAN,
+    NONE,
+    check_each,
     check_fitted,
     check_labels,
     check_named,
     finite_numbers,
     integer,
+    mapping,
     one_of,
     real_numbers,
 )
@@ -21,6 +25,12 @@ from softmargin.plots._style import INK, checked_trust, class_colour, diverging,
 
 __all__ = ["BoundaryDisplay"]
 
+_LOOK = {
+    "levels": BOOLEAN,
+    "size": NONNEGATIVE,
+    "boundary": NONE | mapping("a dict of options of matplotlib's contour"),
+    "key": NONE | BOOLEAN,
+}
 _PALEST = 0.35  # share of its class colour that a point without any trust keeps
 
 
@@ -118,7 +128,7 @@ class BoundaryDisplay:
         NONNEGATIVE.check("margin", margin)
         kinds = {"probability": "predict_proba", "score": "decision_function"}
         one_of("auto", *kinds).check("response", response)
-        integer(2).check("resolution", resolution)
+        integer(2, 5000).check("resolution", resolution)
         check_fitted("estimator", estimator)
         kind = response if response != "auto" else "probability" if hasattr(estimator, "predict_proba") else "score"
         low, high = X.min(axis=0), X.max(axis=0)
@@ -150,6 +160,7 @@ class BoundaryDisplay:
         ``levels`` adds the 10% and 90% lines (scores: the margins), ``boundary`` styles the line between classes,
         ``key`` adds the names of the classes and a colour bar (None: where the figure is the display's own).
         """
+        check_each(_LOOK, levels=levels, size=size, boundary=boundary, key=key)
         points = None if X is None or y is None else self._points(X, y, trust)
         key = ax is None if key is None else key
         self.ax_ = new_axes(ax, (5.6, 4.6))

@@ -27,6 +27,8 @@ def _table(X: Any) -> tuple[Array, list[str]]:
     if values.ndim != 2 or len(values) < 2 or not np.all(np.isfinite(values)):
         raise ValueError(f"X must be a finite table of at least two rows; got shape {values.shape}.")
     names = [str(name) for name in getattr(X, "columns", [f"x{j}" for j in range(values.shape[1])])]
+    largest = np.abs(values).max(axis=0)
+    values = values / np.where(largest > 0, largest, 1.0)  # squares of columns of any size stay within doubles
     spread = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0), names
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin._constraints import check_named, having, real_numbers
+from softmargin._constraints import BOOLEAN, check_named, having, real_numbers
 from softmargin.plots._style import INK, SOFT, class_colour, new_axes
 
 __all__ = ["IntervalDisplay"]
@@ -55,6 +55,7 @@ class IntervalDisplay:
 
     def plot(self, ax: Any = None, *, sort: bool = True) -> IntervalDisplay:
         """Draw one line per coefficient, largest at the top if ``sort``."""
+        BOOLEAN.check("sort", sort)
         self.ax_ = ax = new_axes(ax, (6.0, 0.6 + 0.28 * len(self.estimates)))
         self.figure_ = ax.figure
         order = np.argsort(self.estimates) if sort else np.arange(len(self.estimates))[::-1]

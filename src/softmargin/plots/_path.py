@@ -7,12 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin._constraints import COUNT, check_named, finite_numbers, having
+from softmargin._constraints import BOOLEAN, NONE, check_each, check_named, finite_numbers, having, integer, number
 from softmargin.plots._style import SOFT, class_colour, direct_labels, new_axes
 
 __all__ = ["PathDisplay"]
 
 _PATH = having("a path of softmargin.paths", "coefs", "Cs") | having("one of its exact paths", "breakpoints", "at")
+_LOOK = {
+    "n_named": integer(0),
+    "log": BOOLEAN,
+    "mark": NONE | number("a finite number", lambda value: abs(value) < np.inf),
+}
 _PARAMETERS = {"C": "cost C", "pi": "class weight pi", "v": "balance v"}
 
 
@@ -96,7 +101,7 @@ class PathDisplay:
         'log'
         """
         _PATH.check("path", path)
-        COUNT.check("n_points", n_points)
+        integer(1, 10_000).check("n_points", n_points)
         if hasattr(path, "coefs"):
             display = cls(path.Cs, path.coefs, feature_names, _PARAMETERS["C"])
             return display.plot(ax, **({"log": True} | options))
@@ -108,6 +113,7 @@ class PathDisplay:
 
     def plot(self, ax: Any = None, *, n_named: int = 8, log: bool = True, mark: float | None = None) -> PathDisplay:
         """Draw the path; ``n_named`` largest coefficients are coloured and named, ``mark`` draws a chosen value."""
+        check_each(_LOOK, n_named=n_named, log=log, mark=mark)
         self.ax_ = ax = new_axes(ax, (7.0, 4.4))
         self.figure_ = ax.figure
         if log:

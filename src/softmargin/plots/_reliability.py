@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from softmargin._constraints import LEVEL, check_fitted, check_labels, having, instance
+from softmargin._constraints import AXES, LEVEL, check_fitted, check_labels, having, instance
 from softmargin.plots._style import INK, SOFT, class_colour, clean, new_axes
 from softmargin.probability import CalibrationError, calibration_error
 
@@ -76,6 +76,7 @@ class ReliabilityDisplay:
 
     def plot(self, ax: Any = None, *, colour: Any = None) -> ReliabilityDisplay:
         """Draw the bins, their intervals and the diagonal."""
+        AXES.check("ax", ax)
         first = ax is None or not ax.lines
         self.ax_ = ax = new_axes(ax, (4.6, 4.4)) if ax is None else clean(ax)
         self.figure_ = ax.figure

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin._constraints import integer, real_numbers
+from softmargin._constraints import AXES, integer, real_numbers
 
 __all__ = [
     "CLASS_COLOURS",
@@ -49,6 +49,7 @@ def new_axes(ax: Any = None, size: tuple[float, float] = (6.0, 4.2)) -> Any:
 
 def clean(ax: Any) -> Any:
     """Two thin axes, quiet ticks, no box."""
+    AXES.check("ax", ax)
     ax.spines[["top", "right"]].set_visible(False)
     for side in ("left", "bottom"):
         ax.spines[side].set_color(SOFT)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin._constraints import NUMBER, real_numbers
+
 __all__ = ["cost_matrix", "least_cost"]
 
 Array = NDArray[np.floating[Any]]
@@ -22,16 +24,17 @@ def cost_matrix(costs: Any, classes: NDArray[Any]) -> Array:
 
     Mistakes that a dict does not name cost 1, right answers 0.
     """
-    k = len(classes)
+    known = np.asarray(classes).ravel().tolist()
+    k = len(known)
     if isinstance(costs, Mapping):
-        matrix = 1.0 - np.eye(k)
-        place = {label: code for code, label in enumerate(classes.tolist())}
+        matrix, place = 1.0 - np.eye(k), {label: code for code, label in enumerate(known)}
         for pair, price in costs.items():
             if not (isinstance(pair, tuple) and len(pair) == 2 and all(label in place for label in pair)):
-                raise ValueError(f"costs names {pair!r}; its keys are pairs (true, said) of {list(place)}.")
+                raise ValueError(f"costs names {pair!r}; its keys are pairs (true, said) of {known}.")
+            NUMBER.check(f"costs[{pair!r}]", price)
             matrix[place[pair[0]], place[pair[1]]] = price
     else:
-        matrix = np.asarray(costs, dtype=np.float64)
+        matrix = real_numbers("costs", costs)
         if matrix.shape != (k, k):
             raise ValueError(f"costs has shape {matrix.shape}; {k} classes need a row and a column each.")
     if not np.isfinite(matrix).all():

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
-from softmargin._constraints import COUNT, LEVEL, real_numbers
+from softmargin._constraints import COUNT, LEVEL, RESAMPLES, random_generator, real_numbers
 from softmargin.probability._weights import row_weights
 
 __all__ = [
@@ -88,7 +88,8 @@ def calibration_error(
     t, p, _ = _pair(y_true, y_prob, None)
     COUNT.check("n_bins", n_bins)
     LEVEL.check("level", level)
-    COUNT.check("n_resamples", n_resamples)
+    RESAMPLES.check("n_resamples", n_resamples)
+    rng = random_generator("random_state", random_state)
     order = np.argsort(p, kind="stable")
     bins = np.array_split(order, min(n_bins, len(p)))
     label = np.empty(len(p), dtype=int)
@@ -106,7 +107,6 @@ def calibration_error(
         stated, observed, count = parts
         return float(np.abs(stated - observed) @ count / count.sum())
 
-    rng = np.random.default_rng(random_state)
     draws = [error(summary(rng.integers(len(p), size=len(p)))) for _ in range(n_resamples)]
     tail = 50 * (1 - level)
     low, high = np.percentile(draws, [tail, 100 - tail])

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from softmargin._constraints import BOOLEAN, COUNT, finite_numbers
+from softmargin.probability._weights import row_weights
 from softmargin.solvers import backtrack
 
 __all__ = ["Sigmoid", "fit_sigmoid", "targets"]
@@ -37,6 +39,12 @@ class Sigmoid:
         return self.slope * np.asarray(f, dtype=float) + self.offset
 
 
+def judged_scores(f: Any, y: Any, weight: Any) -> tuple[Array, Array, Array]:
+    """Scores of some rows, their labels in {-1, +1} and their weights, one where none are given."""
+    f = finite_numbers("f", f, None)
+    return f, finite_numbers("y", y, len(f)), row_weights(weight, len(f), "weight")
+
+
 def targets(y: Array, weight: Array, *, smooth: bool) -> Array:
     """What the probability of the positive class should be: 1 and 0, or Platt's smoothed values."""
     positive = y > 0
@@ -54,10 +62,11 @@ def fit_sigmoid(
     Without smoothing the maximum may lie at infinity (separable scores); the iteration then stops where the likelihood
     no longer improves in double precision.
     """
-    f = np.asarray(f, dtype=float)
-    weight = np.ones_like(f) if weight is None else np.asarray(weight, dtype=float)
-    target = targets(np.asarray(y), weight, smooth=smooth)
-    n_positive, n_negative = float(weight[np.asarray(y) > 0].sum()), float(weight[np.asarray(y) <= 0].sum())
+    BOOLEAN.check("smooth", smooth)
+    COUNT.check("max_iter", max_iter)
+    f, y, weight = judged_scores(f, y, weight)
+    target = targets(y, weight, smooth=smooth)
+    n_positive, n_negative = float(weight[y > 0].sum()), float(weight[y <= 0].sum())
     unit = float(f.std()) or 1.0
     g = f / unit
     point = np.array([0.0, np.log((n_positive + 1) / (n_negative + 1))])

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
+from softmargin._constraints import BOOLEAN, finite_numbers, number
 from softmargin.losses import Coherence
-from softmargin.probability._sigmoid import targets
+from softmargin.probability._sigmoid import judged_scores, targets
 
 __all__ = ["CoherenceLink", "fit_coherence", "fit_temperature"]
 
@@ -34,6 +35,8 @@ Array = NDArray[np.floating[Any]]
 _POINTS_PER_DECADE = 20
 _RANGE = 1e3
 _COSTS, _STARTS = 17, 4  # costs tried, and the best of them refined
+
+_COST = number("a nonnegative, finite number", lambda value: 0 <= value < np.inf)
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,9 @@ class _Sample:
 
     @classmethod
     def of(cls, f: Array, y: Array, weight: Array | None, smooth: bool) -> _Sample:
-        f = np.asarray(f, dtype=float)
-        weight = np.ones(len(f)) if weight is None else np.asarray(weight, dtype=float)
-        return cls(f, targets(np.asarray(y), weight, smooth=smooth), weight / weight.sum())
+        BOOLEAN.check("smooth", smooth)
+        f, y, weight = judged_scores(f, y, weight)
+        return cls(f, targets(y, weight, smooth=smooth), weight / weight.sum())
 
     def bounds(self) -> tuple[float, float]:
         """A thousandfold around the power of ten nearest to the root mean square of the scores."""
@@ -84,6 +87,14 @@ class _Sample:
         return float(residual @ first), float(residual @ (expit(-above) - expit(below))) / rho
 
 
+def _checked(bounds: Any) -> tuple[float, float]:
+    """Two temperatures, the lower one first."""
+    low, high = finite_numbers("bounds", bounds, 2)
+    if not 0 < low < high:
+        raise ValueError(f"bounds must be two positive temperatures, the lower one first; got {bounds!r}.")
+    return float(low), float(high)
+
+
 def fit_temperature(
     f: Array,
     y: Array,
@@ -95,7 +106,8 @@ def fit_temperature(
 ) -> CoherenceLink:
     """The temperature of least mean log loss for scores ``f``, labels ``y`` in {-1, +1} and a given cost."""
     sample = _Sample.of(f, y, weight, smooth)
-    return _best_temperature(sample, cost, sample.bounds() if bounds is None else bounds)
+    _COST.check("cost", cost)
+    return _best_temperature(sample, cost, sample.bounds() if bounds is None else _checked(bounds))
 
 
 def _best_temperature(sample: _Sample, cost: float, bounds: tuple[float, float]) -> CoherenceLink:
@@ -121,7 +133,7 @@ def fit_coherence(
 ) -> CoherenceLink:
     """Temperature and cost together, the cost no larger than the largest score."""
     sample = _Sample.of(f, y, weight, smooth)
-    bounds = sample.bounds() if bounds is None else bounds
+    bounds = sample.bounds() if bounds is None else _checked(bounds)
     largest = float(np.abs(sample.f[sample.share > 0]).max()) or 1.0
     tried = [_best_temperature(sample, cost, bounds) for cost in np.r_[0.0, largest * np.geomspace(0.01, 1, _COSTS)]]
     tried.sort(key=lambda link: link.log_loss)

@@ -19,8 +19,9 @@ _MOST_WEIGHT = 1e100  # squares of weights, and sums of them, stay below the lar
 def checked_weights(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
     """One finite, nonnegative number per row, all ones by default."""
     check_unmasked(name, given)
-    if given is not None and np.asarray(given).dtype.kind == "c":
-        raise ValueError(f"{name} must hold a nonnegative number per row; got complex numbers.")
+    kind = "none" if given is None else np.asarray(given).dtype.name
+    if kind.startswith(("complex", "str", "bytes", "datetime", "timedelta")):
+        raise ValueError(f"{name} must hold a nonnegative number per row; got values of type {kind}.")
     try:
         return _check_sample_weight(given, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
     except (TypeError, ValueError, OverflowError) as error:

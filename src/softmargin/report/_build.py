@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from softmargin._constraints import NONE, Constraint, mapping
+from softmargin._constraints import NONE, TEXT, Constraint, mapping
+from softmargin.files import write_atomically
 from softmargin.report._markdown import NUMBERS, to_markdown
 from softmargin.report._summary import summarise
 
@@ -60,24 +60,13 @@ def build(
         Of :func:`summarise`.
     """
     _PATH.check("path", path)
+    TEXT.check("title", title)
     _ABOUT.check("about", about)
     path = Path(path)
     numbers = summarise(model, X, y, **options)
     numbers["made"] |= {str(key): str(value) for key, value in (about or {}).items()}
-    _write(path, _FORMS[path.suffix.lower()](numbers, title))
+    write_atomically(path, _FORMS[path.suffix.lower()](numbers, title).encode())
     return numbers
-
-
-def _write(path: Path, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def render(numbers: Mapping[str, Any], title: str) -> str:

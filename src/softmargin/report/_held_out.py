@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softmargin.expansions import is_missing
+from softmargin._constraints import check_lengths, said_of
+from softmargin.expansions import is_missing, with_rows
 
-__all__ = ["Column", "HeldOut", "shorten"]
+__all__ = ["Column", "HeldOut", "as_table", "shorten"]
 
 Array = NDArray[np.floating[Any]]
 Rows = NDArray[np.intp]
@@ -28,6 +29,16 @@ def shorten(text: Any, most: int = 80) -> str:
     """Names and labels on the page: text of bounded length, whatever they were."""
     text = str(text)
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def as_table(X: Any) -> Any:
+    """Rows that can be taken by number: a list of them is an array, of objects where they hold text."""
+    if not isinstance(X, (list, tuple, memoryview)):
+        return with_rows(X)
+    with said_of("X"):
+        check_lengths(X)
+        table = np.asarray(X)
+    return np.asarray(X, dtype=object) if table.dtype.kind in "US" else table
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from softmargin._constraints import (
 )
 from softmargin.report._baselines import crossed_baselines, fit_baselines
 from softmargin.report._columns import dependence, importance, reading
-from softmargin.report._held_out import HeldOut, shorten
+from softmargin.report._held_out import HeldOut, as_table, shorten
 from softmargin.report._labels import labels
 from softmargin.report._paths import exact_paths
 from softmargin.report._reliability import reliability
@@ -99,7 +99,9 @@ def summarise(
 def _beside(held: HeldOut, training: tuple[Any, Any] | None) -> dict[str, Array]:
     if training is None:
         return crossed_baselines(held.X, held.codes, len(held.classes))
-    return fit_baselines(*training, held.X, held.classes)
+    X, y = as_table(training[0]), training[1]
+    y = check_labels(y, held.classes, _num_samples(X), ("training[1]", "training[0]"))
+    return fit_baselines(X, y, held.X, held.classes)
 
 
 def _given(baselines: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
@@ -118,7 +120,7 @@ def _held_out(model: Any, X: Any, y: Any, seed: int) -> HeldOut:
     if not len(y):
         raise ValueError("y is empty; a report needs rows that the model has not seen.")
     P = np.asarray(model.predict_proba(X), dtype=np.float64)
-    return HeldOut(model, X, np.searchsorted(classes, y), classes, P, seed)
+    return HeldOut(model, as_table(X), np.searchsorted(classes, y), classes, P, seed)
 
 
 def _data(held: HeldOut) -> dict[str, Any]:

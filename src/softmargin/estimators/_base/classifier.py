@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softmargin._constraints import Constraint, within_doubles
+from softmargin._constraints import Constraint, check_lengths, check_table, said_of
 from softmargin._threads import one_blas_thread
 from softmargin.estimators._base.callbacks import CallbackSupportMixin, fit_task, with_callbacks
 from softmargin.estimators._base.card import Readable
@@ -33,6 +33,7 @@ from softmargin.estimators._base.training_set import (
     check_collected,
     check_present,
     check_targets,
+    culprit,
     encode_labels,
     unweighted,
     weigh_classes,
@@ -208,8 +209,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
         if type(self)._validate is ClassifierBase._validate and _is_ready(X, y):
             self.n_features_in_ = X.shape[1]
         else:
-            with within_doubles("X"):
-                X, y = self._validate(X, y=y)
+            X, y = self._named(X, y=y)
         n_rows, class_weight = len(y), getattr(self, "class_weight", None)
         check_class_weight(class_weight, y)
         if sample_weight is None and not isinstance(class_weight, dict):
@@ -267,8 +267,7 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
             return X
         check_is_fitted(self)
         check_collected(X)
-        with within_doubles("X"):
-            return self._validate(X, reset=False)
+        return self._named(X, reset=False)
 
     def _is_plain(self, X: Any) -> bool:
         """Whether a few rows are what ``_validate`` would make of them; it takes twenty times as long to say so."""
@@ -282,8 +281,18 @@ class ClassifierBase(Readable, CallbackSupportMixin, ClassifierMixin, BaseEstima
             and bool(np.isfinite(X).all())
         )
 
+    def _named(self, X: Any, **checks: Any) -> Any:
+        """What ``_validate`` makes of rows (and labels); errors that name neither are said of what they are about."""
+        try:
+            return self._validate(X, **checks)
+        except (OverflowError, TypeError, ValueError) as error:
+            with said_of(culprit(str(error), checks.get("y"))):
+                check_lengths(X)
+                raise error
+
     def _validate(self, X: Any, **checks: Any) -> Any:
         """``X`` (and ``y`` if given) as the method wants them; methods that read more than numbers override it."""
+        check_table(X)
         return validate_data(
             self,
             canonical_sparse(X),

@@ -21,6 +21,7 @@ __all__ = [
     "check_labels",
     "check_present",
     "check_targets",
+    "culprit",
     "encode_labels",
     "unweighted",
     "weigh_classes",
@@ -92,6 +93,17 @@ def check_present(y: Any) -> None:
     check_one_type("y", y)
     if hasattr(y, "isna") and not isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype) and np.any(y.isna()):
         raise ValueError("y contains missing labels (NA); drop those rows.")
+
+
+def culprit(message: str, y: Any) -> str:
+    """The name of what an error of scikit-learn's checks of rows and labels is about."""
+    if "inconsistent numbers" in message:
+        return "X and y"
+    try:
+        _check_y(y if y is not None else [0])
+    except (TypeError, ValueError):
+        return "y"
+    return "X"
 
 
 def check_collected(X: Any) -> None:

@@ -119,6 +119,7 @@ def _check_columns_are_numbers(X: Any, where: str) -> None:
 
 def _column(name: str, values: Any, n: int, where: str) -> NDArray[Any]:
     """One value per row, given as a vector or as a matrix of one column."""
+    check_unmasked(f"{name} of {where}", values)
     found = np.asarray(values)
     if found.shape not in ((n,), (n, 1)):
         count = " x ".join(map(str, found.shape)) or "no list of"

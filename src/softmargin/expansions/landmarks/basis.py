@@ -42,7 +42,7 @@ class LandmarkBasis:
     def of(cls, kernel: Kernel, rows: Any, inner: Any = None) -> tuple[LandmarkBasis, NDArray[np.intp]]:
         """The basis of some rows, and which of them it needs; ``inner`` are their similarities where they are given."""
         m = len(rows) if inner is not None else rows.shape[0]
-        memory.require(m * m * 8, f"The {m} x {m} matrix of similarities between the landmarks", _REMEDY)
+        memory.require_memory(m * m * 8, f"The {m} x {m} matrix of similarities between the landmarks", _REMEDY)
         between: Any = kernel(rows, rows) if inner is None else inner
         between = between.toarray() if sparse.issparse(between) else between
         single = np.asarray(between).dtype == np.float32

@@ -193,7 +193,7 @@ class LandmarkFeatures(Features):
     def dense(self) -> DenseFeatures:
         """All features in memory."""
         n, m = self.shape
-        memory.require(self._size, f"The {n} x {m} matrix of landmark features")
+        memory.require_memory(self._size, f"The {n} x {m} matrix of landmark features")
         Phi, kept = np.empty((n, m), dtype=self.dtype), len(self._blocks_kept) > 0
 
         def fill(stretch: slice) -> None:

@@ -99,13 +99,14 @@ def cost_paths(K: Array, y: Array, weights: Array, *, C_max: float) -> Iterator[
     of the work on small data.
     """
     check_given({"C_max": C_max})
-    n = len(finite_numbers("y", y, None))
+    y = finite_numbers("y", y, None)
+    n = len(y)
     K, weights = finite_numbers("K", K, n, n), finite_numbers("weights", weights, None, n)
     if not set(np.unique(y).tolist()) == {-1, 1}:
         raise ValueError(f"y must hold both -1 and +1 and nothing else; got {np.unique(y)[:5].tolist()}.")
     if not (weights > 0).all():
         raise ValueError(f"weights must be positive; got {weights.min()!r}. Leave rows of no weight out of K and y.")
-    return _cost_paths(K, np.asarray(y, dtype=np.float64), weights, float(C_max))
+    return _cost_paths(K, y, weights, float(C_max))
 
 
 def _cost_paths(K: Array, y: Array, weights: Array, C_max: float) -> Iterator[Path]:

@@ -91,6 +91,8 @@ def beam_search(frame: Frame, max_literals: int, beam: int) -> list[Node]:
         if constant and any(child.score <= constant for child, _ in kept):
             frame.histograms(level, True)
             kept = _kept(frame, [node for node, _ in level], beam)
+        if not kept:  # no longer rule is better than its parent
+            break
         pool += [child for child, _ in kept]
         level = kept
     return sorted(pool, key=lambda node: (-node.score, len(node.terms), node.terms))
