@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoxQP", "BoxSolution", "Iterate", "best_intercept", "feasible_start", "midpoint"]
+__all__ = ["BoxQP", "BoxSolution", "Iterate", "best_intercept", "feasible_start", "midpoint", "optimal_intercepts"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -113,8 +113,25 @@ def midpoint(interval: tuple[float, float]) -> float:
     return sum(finite) / len(finite) if finite else 0.0
 
 
-def best_intercept(r: Array, lo: Array, hi: Array) -> float:
-    """The minimum over b of ``sum max{v (r - b) : lo <= v <= hi}``: the slope grows by ``hi - lo`` at each ``r``."""
+def optimal_intercepts(r: Array, lo: Array, hi: Array, total: float = 0.0) -> tuple[float, float]:
+    """The interval of the b that minimise ``sum max{v (r - b) : lo <= v <= hi} + total b``.
+
+    The slope grows by ``hi - lo`` at each ``r``; the interval is where it is zero but for the rounding of sums. So it
+    is known from the costs alone: a multiplier that is only almost on its bound does not make a point of it.
+    """
+    sizes = np.abs(np.concatenate([lo, hi, [total]]))
+    infinite = np.isinf(sizes)
+    if infinite.any():  # one such slope outweighs all that are finite
+        steep = 1.0 + 2 * float(sizes[~infinite].sum())
+        lo, hi, sizes[infinite] = np.maximum(lo, -steep), np.minimum(hi, steep), steep
+    rounding = ROUNDING * float(sizes.sum())
     order = np.argsort(r)
-    slope = np.cumsum((hi - lo)[order]) - hi.sum()
-    return float(r[order[min(int(np.searchsorted(slope, 0.0)), len(r) - 1)]])
+    slope = total - float(hi.sum()) + np.append(0.0, np.cumsum((hi - lo)[order]))
+    ends = np.concatenate([[-np.inf], r[order], [np.inf]])  # where the slope becomes what it is
+    low, high = np.searchsorted(slope, -rounding), np.searchsorted(slope, rounding, side="right")
+    return float(ends[low]), float(ends[high])
+
+
+def best_intercept(r: Array, lo: Array, hi: Array) -> float:
+    """The midpoint of the optimal ones."""
+    return midpoint(optimal_intercepts(r, lo, hi))

@@ -2,10 +2,10 @@
 
     minimise  1/2 u'Ku - q'u   subject to  lo <= u <= hi,  sum u = 0 (with an intercept)
 
-``u = y alpha`` are signed multipliers, the score is ``f = Ku + b`` and ``G = Ku - q``. The intercept is optimal
-exactly in ``[max{-G_i : u_i < hi_i}, min{-G_i : u_i > lo_i}]``; its midpoint is used (the finite end if only one is
-finite), which keeps label-swap symmetry. Points within 1e-9 of their box's width of a bound are put on it first:
-otherwise an arbitrary point of that interval would be returned and signs of scores near zero would be noise.
+``u = y alpha`` are signed multipliers, the score is ``f = Ku + b`` and ``G = Ku - q``. A point is optimal where no
+``-G_i`` with ``u_i < hi_i`` exceeds a ``-G_j`` with ``u_j > lo_j``. Of the intercepts that cost least beside ``Ku`` the
+midpoint is used (the finite end if only one is finite), which keeps label-swap symmetry. Points within 1e-9 of their
+box's width of a bound are put on it, so that refinement knows who is free.
 
 Outside, the points that violate optimality most form a working set whose matrix fits in cache; inside, compiled pair
 steps solve it; the gradient then moves by one product with the changed rows. Small problems, and all problems with a
@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from softmargin._compiled.boxqp import Block, descend, descend_pairs, intercept_ends, snap, worst_slope
-from softmargin.solvers.svm.box_problem import BoxQP, BoxSolution, Iterate, feasible_start, midpoint
+from softmargin.solvers.svm.box_problem import (
+    BoxQP,
+    BoxSolution,
+    Iterate,
+    feasible_start,
+    midpoint,
+    optimal_intercepts,
+)
 from softmargin.solvers.svm.kernel_rows import FeatureRows, GramRows
 
 __all__ = [
@@ -325,7 +332,7 @@ def box_report(
     assert G is not None
     if intercept is None:
         violation = _violation(box, point)
-        interval = intercept_ends(u, G, box.lo, box.hi) if box.intercept else (0.0, 0.0)
+        interval = optimal_intercepts(-G, box.lo, box.hi, box.total) if box.intercept else (0.0, 0.0)
         b = midpoint(interval)
     else:
         b, interval = intercept, (intercept, intercept)
@@ -343,5 +350,4 @@ def box_report(
     gap = float(primal + value) / scale if np.isfinite(primal) else np.inf
     if not (np.isfinite(value) and np.isfinite(violation)):  # a point that is none is never certified
         gap = violation = np.inf
-    ends = (min(interval), max(interval))
-    return BoxSolution(u, G, ends, b, value, primal, max(0.0, gap), violation, point.n_iter, violation <= tol)
+    return BoxSolution(u, G, interval, b, value, primal, max(0.0, gap), violation, point.n_iter, violation <= tol)

@@ -27,6 +27,7 @@ from softmargin.expansions import DenseFeatures, Expansion
 from softmargin.solvers.linalg import pivoted_cholesky
 from softmargin.solvers.svm.box_qp import (
     EXACT_ROWS,
+    FINEST,
     ROUGH,
     BoxQP,
     BoxSolution,
@@ -64,7 +65,7 @@ class GramMachines:
     def __init__(self, rows: GramRows, diagonal: Array, features: Expansion | None = None) -> None:
         self.rows, self.diagonal, self._features = rows, diagonal, features
         self._many = rows.whole is None or rows.n > EXACT_ROWS
-        self._crawls = self._looked = False  # pair steps have, or will; whether many rows are of low rank
+        self.crawls = self._looked = False  # pair steps have, or will; whether many rows are of low rank
         rows.lengths = np.sqrt(np.maximum(diagonal, 0.0))
 
     @property
@@ -88,11 +89,11 @@ class GramMachines:
         found = None
         if self._many:
             start = self._look(box, start, tol, max_iter)
-        elif not self._crawls:
+        elif not self.crawls:
             found = self._by_pairs(box, start, tol, max_iter)
-            if not self._crawls:
+            if not self.crawls:
                 return found
-        other = _solve_factored(self.rows, self._features, box, tol) if self._crawls and self._features else None
+        other = _solve_factored(self.rows, self._features, box, tol) if self.crawls and self._features else None
         if other is None:
             if found is not None:
                 start = found.u
@@ -116,7 +117,7 @@ class GramMachines:
             if reached or max_iter <= _LOOK:
                 return start
         self._features, self._looked = _low_rank(self.rows, self.diagonal), True
-        self._crawls = self._features is not None
+        self.crawls = self._features is not None
         return start
 
     def _by_pairs(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> BoxSolution:
@@ -127,7 +128,7 @@ class GramMachines:
         polish = not reached or is_refined(self.rows.n, tol)
         found = finish_box_qp(self.rows, box, point, tol=tol, max_iter=most, polish=polish)
         if not found.converged and found.violation > self.rows.noise(found.u):
-            self._crawls = True
+            self.crawls = True
             if self._features is None:
                 self._factorise()
         return found
@@ -189,7 +190,7 @@ def _solve_factored(rows: GramRows, features: Expansion, box: BoxQP, tol: float)
     if box.intercept and not inner.lo.sum() < inner.total < inner.hi.sum():
         return None
     part = features.take(moving)
-    point = interior_point(part, inner, w0=w0, tol=min(tol, 1e-6) / 10, max_iter=_STEPS)
+    point = interior_point(part, inner, w0=w0, tol=min(tol, FINEST), max_iter=_STEPS)
     v = point.u.copy()
     settle(v, inner.q - part.apply(point.w) - point.intercept, inner)
     u[moving] = v

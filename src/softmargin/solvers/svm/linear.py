@@ -14,9 +14,10 @@ By shape.
 * Sparse rows: dual coordinate descent (``dual_descent``) first, within the price of what follows.
 * Stiff problems (large features or costs, where pair steps crawl): an interior point on all rows.
 
-All end in the box QP's own finish: multipliers put on their bounds, the free ones' equations solved, the interval of
-optimal intercepts, the duality gap of the whole problem. Only where ``X'u`` is such a small difference of large numbers
-that scores made from it are rounding noise, the interior point's own weights are the answer, with their duality gap.
+An interior point's own weights are the answer where their certificates hold: ``X'u`` may be a small difference of large
+numbers, and multipliers put on their bounds move scores of long rows. The others end in the box QP's own finish:
+multipliers put on their bounds, the free ones' equations solved. The interval of optimal intercepts and the duality gap
+are those of the whole problem.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from softmargin.expansions import Expansion
 from softmargin.solvers.svm.box_qp import (
     EXACT_ROWS,
+    FINEST,
     BoxQP,
     BoxSolution,
     Iterate,
@@ -49,7 +51,7 @@ from softmargin.solvers.svm.smoothed_start import (
     smoothed_start,
 )
 
-__all__ = ["GRAM_ROWS", "Start", "is_stiff", "settle", "solve_linear_hinge"]
+__all__ = ["GRAM_ROWS", "Start", "is_stiff", "settle", "solve_linear_hinge", "solve_stiff"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -94,7 +96,7 @@ def solve_linear_hinge(
     """
     n, p = features.shape
     if is_stiff(features, box):
-        return _solve_stiff(features, box, tol, max_iter)
+        return solve_stiff(features, box, tol=tol, max_iter=max_iter)
     passes = passes_worth(features, start is not None) if n > EXACT_ROWS and tol > FINEST_DESCENT else 0
     if passes:
         if start is not None and start.near and is_cheap_to_finish(features, box, start.u):
@@ -114,15 +116,18 @@ def solve_linear_hinge(
     return found, features.transpose(found.u)
 
 
-def is_stiff(features: Expansion, box: BoxQP, cold: bool = True) -> bool:
+def is_stiff(features: Expansion, box: BoxQP, cold: bool = True, crawls: bool = False) -> bool:
     """Whether an interior point (there must be one) beats pair steps: the bounds allow large scores.
 
-    A few hundred rows are so many that it beats those of a ``cold`` start, whatever the scores.
+    A few hundred rows are so many that it beats those of a ``cold`` start, whatever the scores; where pair steps are
+    known to crawl it always does.
     """
     n, p = features.shape
     lo, hi = box.lo, box.hi
     if p > min(n, COLUMNS) or not (np.all(lo < hi) and lo.sum() < 0 < hi.sum()):
         return False
+    if crawls:
+        return True
     few = n <= EXACT_ROWS and 2 * p <= n
     low, high = sorted((-float(lo.sum()), float(hi.sum())))
     if few and cold and n >= COLD_ROWS and low >= BALANCED * high:
@@ -131,19 +136,23 @@ def is_stiff(features: Expansion, box: BoxQP, cold: bool = True) -> bool:
     return stiffness > (CRAWL / n if few else STIFF)
 
 
-def _solve_stiff(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> tuple[BoxSolution, Array]:
+def solve_stiff(features: Expansion, box: BoxQP, *, tol: float, max_iter: int) -> tuple[BoxSolution, Array]:
+    """By an interior point, whose own weights are the answer; where rounding ended it, a finish if better."""
     n, p = features.shape
-    accuracy = min(tol, 1e-6) / 10
+    accuracy = min(tol, FINEST)
     point = interior_point(features, box, w0=np.zeros(p), tol=accuracy, max_iter=100)
     u, scores = point.u.copy(), features.apply(point.w)
     settle(u, box.q - scores - point.intercept, box)
-    noise = np.finfo(np.float64).eps * float(features.squared_norms().sum()) * float(np.abs(u).max())
-    if noise > accuracy:
-        known = 0.5 * float(point.w @ point.w), _dual_value(features, box, point.u)
-        return box_report(box, Iterate(u, scores - box.q, point.n_iter), tol, known), point.w
+    u = feasible_start(u, box)
+    known = 0.5 * float(point.w @ point.w), _dual_value(features, box, point.u)
+    found = box_report(box, Iterate(u, scores - box.q, point.n_iter), tol, known)
+    if found.converged and point.error <= accuracy:
+        return found, point.w
     rows = GramRows.of(features.outer()) if n <= EXACT_ROWS and 2 * p > n else FeatureRows(features)
-    found = finish_box_qp(rows, box, Iterate(u, None, point.n_iter), tol=tol, max_iter=max_iter)
-    return found, features.transpose(found.u)
+    other = finish_box_qp(rows, box, Iterate(u, None, point.n_iter), tol=tol, max_iter=max_iter)
+    if (other.converged, -other.gap) > (found.converged, -found.gap):
+        return other, features.transpose(other.u)
+    return found, point.w
 
 
 def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int) -> tuple[BoxSolution, Array]:
@@ -188,6 +197,9 @@ def _solve_by_sifting(features: Expansion, box: BoxQP, tol: float, max_iter: int
         if found.converged or found.gap <= GAP:
             return found, w
     settle(u, residual, box)
+    found = box_report(box, Iterate(u, -residual - b, n_iter), tol, known)
+    if tol <= FINE and found.converged:
+        return found, w
     found = finish_box_qp(FeatureRows(features), box, Iterate(u, None, n_iter), tol=tol, max_iter=max_iter)
     return found, features.transpose(found.u)
 

@@ -23,7 +23,7 @@ from softmargin.solvers.svm.box_qp import EXACT_ROWS, BoxQP, BoxSolution, Iterat
 from softmargin.solvers.svm.conditioning import Conditioned
 from softmargin.solvers.svm.factored_kernel import GramMachines
 from softmargin.solvers.svm.kernel_rows import GramRows
-from softmargin.solvers.svm.linear import Start, is_stiff, solve_linear_hinge
+from softmargin.solvers.svm.linear import Start, is_stiff, solve_linear_hinge, solve_stiff
 
 __all__ = ["BOX_QP", "KinkedFamily", "SignedBox", "kinked_solution", "signed_box"]
 
@@ -111,7 +111,11 @@ class KinkedFamily:
         assert self._conditioned is not None
         features = self._conditioned.features
         n, p = features.shape
-        if n > EXACT_ROWS or is_stiff(features, box, start is None):
+        if n <= EXACT_ROWS and is_stiff(
+            features, box, start is None, self._machines is not None and self._machines.crawls
+        ):
+            return solve_stiff(features, box, tol=self.tol, max_iter=self.max_iter)
+        if n > EXACT_ROWS:
             given = None if start is None else Start(start, self._near)
             return solve_linear_hinge(features, box, start=given, tol=self.tol, max_iter=self.max_iter, gram=self._gram)
         if self._machines is None:
