@@ -48,7 +48,7 @@ def test_the_components_add_up_to_the_score_and_their_norms_to_the_penalty():
 def test_an_interaction_holds_no_function_of_one_feature():
     t = (np.arange(400) + 0.5) / 400
     X = np.column_stack([np.tile(t[::20], 20), np.repeat(t[::20], 20)])
-    columns = AdditiveColumns(X, interactions=True)
+    columns = AdditiveColumns.of_rows(X, interactions=True)
     alone, _, both = columns.images(np.cos(5 * X[:, 0]), np.arange(3)).T
     assert np.abs(both).max() < 1e-2 * np.abs(alone).max()
 
@@ -161,7 +161,7 @@ def test_very_many_components_are_certified_all_though_few_move_at_a_time():
 
 def test_images_of_more_components_than_rows_are_those_of_each():
     rng = np.random.default_rng(0)
-    columns, coef = AdditiveColumns(rng.random((5, 7)), True), rng.normal(size=5)
+    columns, coef = AdditiveColumns.of_rows(rng.random((5, 7)), True), rng.normal(size=5)
     each = [columns.weighted(one).apply(coef) for one in np.eye(len(columns.components))]
     for chosen in (np.arange(len(each)), np.array([0, 3, 8, 20])):  # all products at once, and one by one
         np.testing.assert_allclose(columns.images(coef, chosen), np.column_stack(each)[:, chosen], atol=1e-12)
@@ -190,3 +190,19 @@ def test_bounded_losses_go_on_to_the_end_where_a_step_leaves_weights_behind_norm
         assert model.solution_.converged
         assert np.all(np.diff(history) <= 1e-2 * model.tol * history[:-1])
         assert model.solution_.objective == history[-1]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("loss", ["squared_hinge", "welsch", "cauchy"])
+def test_neither_row_order_nor_repeats_choose_among_components_that_cost_the_same(loss):
+    """Beyond the margin these losses are zero: components that differ there alone may be exchanged."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, y = (rng.random((12, 18)) < 0.3).astype(float), np.repeat([0, 1], 6)
+        model = AdditiveKernelClassifier(loss=loss, C=3.7, class_weight="balanced", tol=1e-9, max_iter=1000)
+        order, times = rng.permutation(12), rng.integers(1, 4, size=12)
+        first = model.fit(X, y).decision_function(X)
+        np.testing.assert_allclose(model.fit(X[order], y[order]).decision_function(X), first, atol=1e-9)
+        weighted = model.fit(X, y, times).decision_function(X)
+        repeated = model.fit(np.repeat(X, times, axis=0), np.repeat(y, times)).decision_function(X)
+        np.testing.assert_allclose(repeated, weighted, atol=1e-9)

@@ -37,7 +37,7 @@ def test_sums_of_splines_between_rows(k, n, m):
 def test_weighted_columns_and_images_are_those_of_the_kernel_function(interactions):
     rng = np.random.default_rng(1)
     X = np.column_stack([rng.standard_normal((30, 2)), rng.integers(0, 2, 30), np.ones(30)])
-    columns = AdditiveColumns(X, interactions)
+    columns = AdditiveColumns.of_rows(X, interactions)
     assert all(3 not in component for component in columns.components)
     weights = rng.random(len(columns.components)) * (np.arange(len(columns.components)) != 1)
     K, kernel = columns.weighted(weights).outer(), AdditiveSplines.of_rows(X, interactions).weighted(weights)

@@ -137,7 +137,7 @@ class AdditiveKernelClassifier(ExpansionClassifier):
     # -- fitting -------------------------------------------------------------------------------------------------
 
     def _prepare(self, data: TrainingSet) -> Any:
-        return AdditiveColumns(data.X, bool(self.interactions))
+        return AdditiveColumns.of_rows(data.X, bool(self.interactions))
 
     def _fit_binary(self, data: TrainingSet, y: np.ndarray) -> None:
         columns: AdditiveColumns = data.shared

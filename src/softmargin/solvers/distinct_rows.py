@@ -1,9 +1,10 @@
-"""Rows of kernel columns in an order of their own, equal ones of one label as one row of their joint weight.
+"""Rows in an order of their own, equal ones of one label as one row of their joint weight.
 
 A concave penalty on kernel columns has many stationary points. In which of them a descent ends hangs on rounding, so on
 the order in which rows are summed, and on how equal rows, whose columns are equal, share what is one coefficient (the
-penalty of two halves is more than that of the whole). Sorted by content and with equal rows put together, rows in
-another order, or repeated in place of their weights, are the same problem to the last digit.
+penalty of two halves is more than that of the whole). Components of an additive kernel that differ on rows without a
+loss alone may be exchanged at no cost, and rounding chooses as well. Sorted by content and with equal rows put
+together, rows in another order, or repeated in place of their weights, are the same problem to the last digit.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ __all__ = ["DistinctRows"]
 
 Array = NDArray[np.floating[Any]]
 
+_BITS = 40  # of a weight
+
 
 @dataclass(frozen=True)
 class DistinctRows:
@@ -40,22 +43,37 @@ class DistinctRows:
     @classmethod
     def of(cls, problem: Problem) -> DistinctRows | None:
         """The problem on distinct rows, where it has many stationary points; None where rows differ by more."""
-        expansion, loss, penalty = problem.expansion, problem.loss, problem.penalty
+        expansion, penalty = problem.expansion, problem.penalty
         if not isinstance(expansion, KernelColumns) or penalty.convex or penalty.factors is not None:
             return None
-        if problem.tilt is not None or problem.offset is not None or loss.of_rows(slice(0)) is not loss:
+        if not _are_alike(problem):
             return None
         order = _order(problem, expansion)
-        same = _equal(expansion, order[1:], order[:-1]) & (problem.y[order[1:]] == problem.y[order[:-1]])
-        starts = np.append(True, ~same)
+        rows = expansion.outer() if expansion.kernel.precomputed else expansion.points
+        distinct = cls._sorted(problem, order, _equal(rows, order[1:], order[:-1]))
+        if expansion.kernel.is_own:
+            return distinct
+        # similarities are rounded by where they stand: they are made in their order
+        made = KernelColumns.from_rows(expansion.points[distinct.first], expansion.kernel)
+        return replace(distinct, reduced=replace(distinct.reduced, expansion=made))
+
+    @classmethod
+    def by_features(cls, problem: Problem, X: Array) -> DistinctRows | None:
+        """The problem on distinct rows of the features ``X``; None where rows differ by more."""
+        if not _are_alike(problem):
+            return None
+        order = np.lexsort((-problem.weights, problem.y, *X.T))
+        return cls._sorted(problem, order, _equal(X, order[1:], order[:-1]))
+
+    @classmethod
+    def _sorted(cls, problem: Problem, order: NDArray[np.intp], equal: NDArray[np.bool_]) -> DistinctRows:
+        """The problem in an order of its rows, where ``equal`` tells which are as the one before."""
+        starts = np.append(True, ~(equal & (problem.y[order[1:]] == problem.y[order[:-1]])))
         group, first = np.empty(len(order), dtype=np.intp), order[starts]
         group[order] = np.cumsum(starts) - 1
-        total = _sums(group, problem.weights)
-        share = _ratio(problem.weights, total[group])
-        reduced = problem.take(first, _ratio(total, problem.weights[first]))
-        if not expansion.kernel.is_own:  # similarities are rounded by where they stand: they are made in their order
-            reduced = replace(reduced, expansion=KernelColumns.from_rows(expansion.points[first], expansion.kernel))
-        return cls(reduced, group, share, first)
+        total = _rounded(np.add.reduceat(problem.weights[order], np.flatnonzero(starts)))
+        reduced = replace(problem.take(first, np.ones(len(first))), weights=total)
+        return cls(reduced, group, _ratio(problem.weights, total[group]), first)
 
     def forth(self, solution: Solution | None) -> Solution | None:
         """A solution in terms of the distinct rows."""
@@ -94,12 +112,22 @@ def _draw() -> Any:
     return np.random.RandomState(0)
 
 
-def _equal(expansion: KernelColumns, one: NDArray[np.intp], other: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _are_alike(problem: Problem) -> bool:
+    """Whether rows differ by their features, labels and weights alone."""
+    return problem.tilt is None and problem.offset is None and problem.loss.of_rows(slice(0)) is problem.loss
+
+
+def _equal(rows: Any, one: NDArray[np.intp], other: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Whether rows ``one`` are the rows ``other``, pair by pair."""
-    rows = expansion.outer() if expansion.kernel.precomputed else expansion.points
     if sparse.issparse(rows):
         return np.diff((rows[one] != rows[other]).tocsr().indptr) == 0
     return np.all(rows[one] == rows[other], axis=1)
+
+
+def _rounded(weights: Array) -> Array:
+    """Weights to twelve digits: those beyond say in which order factors were multiplied and repeated rows added up."""
+    mantissa, exponent = np.frexp(weights)
+    return np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS)
 
 
 def _sums(group: NDArray[np.intp], values: Array) -> Array:

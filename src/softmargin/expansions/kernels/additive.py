@@ -184,12 +184,21 @@ def _cubes(x: Array, m0: Array, m1: Array, m2: Array, m3: Array) -> Array:
 class AdditiveColumns:
     """Training rows seen through each component of an additive kernel: what choosing their weights asks for."""
 
-    def __init__(self, X: Array, interactions: bool) -> None:
-        self.X, self.splines = X, AdditiveSplines.of_rows(X, interactions)
+    def __init__(self, X: Array, splines: AdditiveSplines) -> None:
+        self.X, self.splines = X, splines
         self._unit, self._kept = self.splines.unit(X), {}  # type: tuple[Array, dict[int, Array]]
         self._last: tuple[Array, KernelColumns] | None = None
         self._sorted = _SortedFeatures(self._unit[:, self.splines.features])
         require_square(len(X), 8)
+
+    @classmethod
+    def of_rows(cls, X: Array, interactions: bool) -> AdditiveColumns:
+        """All components that the rows allow."""
+        return cls(X, AdditiveSplines.of_rows(X, interactions))
+
+    def take(self, rows: Indices) -> AdditiveColumns:
+        """The same components on some of the rows."""
+        return AdditiveColumns(self.X[rows], self.splines)
 
     @property
     def components(self) -> tuple[Component, ...]:

@@ -42,6 +42,7 @@ from softmargin._progress import is_heard, report
 from softmargin.expansions import AdditiveColumns
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.distinct_rows import DistinctRows
 from softmargin.solvers.linalg import add_to_diagonal, backtrack, shifted_cholesky
 from softmargin.solvers.nonconvex.convex_bounds import (
     bound_at,
@@ -198,6 +199,15 @@ def select_components(
     problem: Problem, columns: AdditiveColumns, *, tol: float, max_iter: int, verbose: int
 ) -> ComponentFit:
     """Minimise (S) to a relative gap of ``tol``; the expansion of ``problem`` is replaced by sums of ``columns``."""
+    distinct = DistinctRows.by_features(problem, columns.X)
+    if distinct is None:
+        return _select(problem, _Search(columns, tol, max_iter, verbose))
+    fit = _select(distinct.reduced, _Search(columns.take(distinct.first), tol, max_iter, verbose))
+    return fit._replace(solution=distinct.back(fit.solution))
+
+
+def _select(problem: Problem, search: _Search) -> ComponentFit:
+    columns = search.columns
     weights = _first_weights(columns)
     problem = replace(problem, expansion=columns.weighted(weights))
     trusted = problem if problem.loss.convex else bound_at(problem, certain_margins(problem))
@@ -206,7 +216,6 @@ def select_components(
             f"Component selection needs a loss with curvature, or with a majoriser that has it; got {problem.loss!r}. "
             "Use 'logistic', 'squared_hinge', 'coherence' (a smooth hinge) or a robust loss made from them."
         )
-    search = _Search(columns, tol, max_iter, verbose)
     if problem.loss.convex:
         return search.result(*search.convex(problem, weights, None))
     return _Rounds(problem, search, trusted).run()
@@ -299,7 +308,7 @@ class _Search:
                 f"Component selection stopped after {len(history)} steps at a relative duality gap of {gap:.2g}, above "
                 f"tol={self.tol:g}. Raise max_iter or tol, or lower C.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         status = "ok" if np.any(point.norms > 0) else "constant"
         solution = replace(
