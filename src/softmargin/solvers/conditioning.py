@@ -10,6 +10,11 @@ by at the point returned.
 where ``w |x|^2`` exceeds about ``tol / eps^2``: such data are refused rather than fitted to noise.
 
 *Results.* A point that is not finite is no solution; nor is one without a finite gap, or below the infimum.
+
+*Sizes.* On the flat part of a concave penalty coefficients cost nothing, however large. Where terms of 1e12 cancel in a
+score, ``r_i = eps sum_j |Phi_ij b_j|`` of it are rounding, and with it slopes and the conditions made of them: none of
+these is certified more exactly than ``max_j sum_i |Phi_ij| w_i |phi'(u_i +- r_i) - phi'(u_i)|``, in units of the l1
+cost.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ __all__ = [
     "Shift",
     "check_finite",
     "check_scale",
+    "doubt_of_scores",
     "held_by_bounds",
     "likely_reason",
     "measured",
@@ -39,6 +45,8 @@ Array = NDArray[np.floating[Any]]
 
 HOPELESS = 1e30  # weight of a row times its squared norm beyond which rounding exceeds any tolerance (see above)
 _BELOW = 1e-3  # of the weights: by so much less than its infimum an objective is no rounding of a true one
+_EPS = float(np.finfo(np.float64).eps)
+_BLOCK = 1 << 20  # entries of the rows at a time, of which sizes are summed
 _FEW = 16  # rows that show the scale of the data
 _LARGEST_SQUARED = 1e150  # squares of similarities, and sums of them, stay below the largest double 1e308
 
@@ -111,6 +119,21 @@ def held_by_bounds(solution: Solution, problem: Problem, least: float = -np.inf)
     beyond = float(np.abs(margins - inside)[problem.weights > 0].max(initial=0.0))
     penalty = problem.penalty.value(solution.coef, problem.expansion.quadratic(solution.coef))
     return replace(solution, objective=problem.cost(inside) + penalty, gap=max(solution.gap, beyond))
+
+
+def doubt_of_scores(solution: Solution, problem: Problem) -> float:
+    """How far the conditions of a stationary point are rounding (see above); 0 where sizes are held by their costs."""
+    penalty, expansion, support = problem.penalty, problem.expansion, np.flatnonzero(solution.coef)
+    if penalty.convex or penalty.rounds == 1 or penalty.ridge > 0 or not expansion.is_resident:
+        return 0.0
+    margins, sizes = problem.margins(solution.coef, solution.intercept), np.abs(solution.coef[support])
+    n, total, step = len(margins), np.zeros(len(support)), max(1, _BLOCK // expansion.shape[1])
+    for part in (slice(first, min(first + step, n)) for first in range(0, n, step)):
+        terms, loss = abs(expansion.rows(part)[:, support]), problem.loss.of_rows(part)
+        rounding, slope = _EPS * (terms @ sizes), loss.slope(margins[part])
+        apart = [np.abs(loss.slope(margins[part] + sign * rounding) - slope) for sign in (-1, 1)]
+        total += terms.T @ (problem.weights[part] * np.maximum(*apart))
+    return float(total.max(initial=0.0)) / penalty.l1_ratio
 
 
 def taken_as_start(start: Solution | None, problem: Problem) -> Solution | None:

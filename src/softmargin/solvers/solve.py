@@ -21,6 +21,7 @@ from softmargin.solvers.conditioning import (
     Shift,
     check_finite,
     check_scale,
+    doubt_of_scores,
     held_by_bounds,
     likely_reason,
     measured,
@@ -69,10 +70,11 @@ def solve(
         if not several:
             solution = held_by_bounds(solution, problem, -1.0 if engine is BOUNDED else -np.inf)
         check_finite(solution, problem)
-        solution = _judged(solution, tol)
+        doubt = 0.0 if several else doubt_of_scores(solution, problem)
+        solution = _judged(replace(solution, gap=max(solution.gap, doubt)), tol)
         if not several and _has_no_minimum(problem, solution):
             solution = replace(solution, status="unbounded", converged=False)
-    _warn(engine, solution, tol)
+    _warn(engine, solution, tol, doubt)
     return solution
 
 
@@ -164,12 +166,18 @@ def _has_no_minimum(problem: Problem, solution: Solution) -> bool:
     return is_separated(problem, solution.coef, solution.intercept)
 
 
-def _warn(engine: Engine, solution: Solution, tol: float) -> None:
-    """Say what is wrong with a solution, and the remedy."""
+def _warn(engine: Engine, solution: Solution, tol: float, doubt: float) -> None:
+    """Say what is wrong with a solution, and the remedy; ``doubt`` is what rounding of scores has of the gap."""
     if solution.status == "unbounded":
         message = (
             "The objective has no minimum: coefficients that cost nothing (on the flat part of the penalty) separate "
             "the rows that still count, and grow for ever. Use l1_ratio < 1 (a ridge part), or lower C."
+        )
+    elif doubt > tol and doubt == solution.gap:
+        message = (
+            f"Coefficients of up to {np.abs(solution.coef).max():.2g}, which cost nothing on the flat part of the "
+            f"penalty, cancel in the scores: rounding leaves a relative {solution.certificate} of {doubt:.2g}, above "
+            f"tol={tol:g}. Use l1_ratio < 1 (a ridge part), a kernel of longer range (a smaller gamma), or lower C."
         )
     elif not solution.converged:
         size = f"above tol={tol:g}" if solution.gap > tol else "small enough, but its rounds had not settled"
