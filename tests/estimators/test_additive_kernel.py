@@ -206,3 +206,21 @@ def test_neither_row_order_nor_repeats_choose_among_components_that_cost_the_sam
         weighted = model.fit(X, y, times).decision_function(X)
         repeated = model.fit(np.repeat(X, times, axis=0), np.repeat(y, times)).decision_function(X)
         np.testing.assert_allclose(repeated, weighted, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 100.0, 1000.0])
+def test_tables_of_any_scale_are_solved_at_costs_up_to_a_thousand(C, loss):
+    """Flags, levels and amounts: weights of components then differ by millions, and scores are sums of large terms."""
+    rng = np.random.default_rng(3)
+    n = 250
+    flags = rng.random((n, 12)) < np.linspace(0.05, 0.6, 12)
+    levels = rng.integers(0, 4, size=(n, 3))
+    amounts = np.exp(rng.normal(size=(n, 3))) * np.array([1.0, 1e3, 1e5])
+    score = flags @ rng.normal(size=12) + levels @ [0.5, -0.3, 0.0] + np.log(amounts[:, 1]) - 7 + rng.normal(size=n)
+    X, y = np.column_stack([flags, levels, amounts]), score > np.median(score)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = AdditiveKernelClassifier(loss=loss, C=C).fit(X, y)
+    value = losses.get(loss).value(np.where(y, 1, -1) * model.decision_function(X)).sum()
+    np.testing.assert_allclose(model.solution_.objective, C * value + model.component_norms_.sum(), rtol=1e-5)

@@ -15,6 +15,8 @@ from softmargin.problem import Problem
 from softmargin.solvers import solve
 from softmargin.solvers.ridge import conjugate_gradient
 from softmargin.solvers.ridge import newton as newton
+from softmargin.solvers.ridge.kernel_certificate import coefficients_as_dual
+from softmargin.solvers.ridge.newton_systems import KernelSystem
 
 SMOOTH = {
     "logistic": losses.Logistic(),
@@ -232,3 +234,35 @@ def test_sparse_rows_at_large_costs_are_fitted_to_tol(loss, shape):
     for C in (10.0, 1e3):
         problem = Problem(SMOOTH[loss], SparseFeatures(X), y, np.full(len(y), C), ElasticNet(0.0))
         assert solve(problem, tol=1e-6).converged
+
+
+@every_loss
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_coefficients_as_a_dual_point_bound_the_objective_and_are_tight_at_the_optimum(name, fit_intercept):
+    X, y, weights = draw()
+    kernel = KernelColumns.from_rows(X, Kernel("rbf", gamma=0.5))
+    tilt, offset = -0.1 * weights, 0.1 * X[:, 0]
+    problem = ridge_problem(SMOOTH[name], kernel, y, weights, fit_intercept=fit_intercept, tilt=tilt, offset=offset)
+    best, system = solve(problem, tol=1e-13), KernelSystem(kernel.outer(), problem.penalty.ridge, fit_intercept)
+
+    def gap(coef):
+        return coefficients_as_dual(problem, system, coef, problem.margins(coef, best.intercept)).gap
+
+    assert gap(best.coef) < 1e-6 * best.objective
+    rng, finite = np.random.default_rng(0), 0
+    for size in (0.5, 0.1, 1e-2, 1e-3):
+        coef = best.coef * (1 + size * rng.uniform(-1, 1, len(y)))
+        above = problem.objective(coef, best.intercept) - best.objective
+        assert gap(coef) >= above - 1e-10 * best.objective
+        finite += np.isfinite(gap(coef))
+    assert finite
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["squared_hinge", "huberized_hinge"])
+def test_large_costs_and_similarities_leave_a_kernel_its_certificate(name):
+    """Slopes of rounded scores, multiplied with the kernel once more, would certify nothing."""
+    X, y, weights = draw(200, 2)
+    kernel = KernelColumns.from_rows(X, Kernel("rbf", gamma=1.0))
+    found = solve(ridge_problem(SMOOTH[name], kernel, y, 1e9 * weights), tol=1e-12, solver="newton")
+    assert found.gap <= 2e-6

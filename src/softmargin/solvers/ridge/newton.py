@@ -32,6 +32,7 @@ from softmargin.problem import DataTerm, Problem
 from softmargin.solution import Solution
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem, TrialSystem
+from softmargin.solvers.ridge.kernel_certificate import coefficients_as_dual
 from softmargin.solvers.ridge.line_search import Ray, center, descend
 from softmargin.solvers.ridge.newton_systems import Factor, FeatureSystem, KernelSystem, NewtonSystem, Step
 from softmargin.solvers.ridge.quasi_newton import Secant, Sweep
@@ -148,7 +149,7 @@ class Iterations(NamedTuple):
     def solution(self, point: Point, tol: float) -> Solution:
         """The point they ended at as a solution."""
         gap = point.gap / point.scale if point.scale > 0 else point.gap
-        where = (point.coef, point.intercept, -point.g, point.objective)
+        where = (point.coef, point.intercept, point.dual, point.objective)
         return Solution(*where, gap, self.number, gap <= tol, history=self.history)
 
 
@@ -167,10 +168,10 @@ def newton_iterations(point: Point, factor: Factor | None, tol: float, max_iter:
         idle = 0 if point.gap < _GAIN * least or point.objective < lowest - _ROUNDING * abs(lowest) else idle + 1
         least, lowest = min(least, point.gap), min(lowest, point.objective)
         last = n_iter == max_iter or idle == _IDLE
-        if point.gap <= tol * point.scale or factor is None or last:
+        if point.is_within(tol) or factor is None or last:
             point.certify(mass)
             history.append(point.objective)
-            if point.gap <= tol * point.scale or last:
+            if point.is_within(tol) or last:
                 break
         if is_heard(verbose):
             report("newton step", f"objective {point.objective:.12g}, duality gap {point.gap:.3g}", verbose)
@@ -194,6 +195,8 @@ class Point:
     def __init__(self, problem: Problem, system: NewtonSystem, start: Solution | None) -> None:
         self.problem, self.system, self.ridge = problem, system, problem.penalty.ridge
         n = len(problem.y)
+        # rounding of scores may hide what slopes certify
+        self.hides = isinstance(system, KernelSystem) and float(problem.weights.max()) * system.reach > _HARD
         self.coef = np.zeros(system.size) if start is None else system.coef_of(start)
         self.intercept = 0.0 if start is None else float(start.intercept)
         self.scores = np.zeros(n) if start is None else system.scores(self.coef)
@@ -238,6 +241,10 @@ class Point:
         scale = self.scale
         return min(max(self.gap / scale, _FINEST), _COARSEST) if scale > 0 else _COARSEST
 
+    def is_within(self, tol: float) -> bool:
+        """Whether the relative gap is ``tol``, but for what rounding adds to it whatever steps follow."""
+        return self.left <= tol * self.scale
+
     def value(self) -> float:
         """The objective, computed here."""
         self.objective = self.term.cost + self.penalty
@@ -252,13 +259,24 @@ class Point:
             self._measured = self.term
             self.g = self.problem.y * self.term.slope
             self.residual = self.system.residual(self.coef, self.scores, self.g)
+        self.dual: Array = -self.g
         self.gap = self.residual.gap
         if self.problem.fit_intercept and mass:
             push = float(self.g.sum())
             self.gap += push * push / (2 * mass)  # a power would raise where a product is infinite
+        self.left = self.gap
+        if self.hides:
+            assert isinstance(self.system, KernelSystem)
+            found = coefficients_as_dual(self.problem, self.system, self.coef, self.margins)
+            if found.gap < self.gap:
+                self.dual, self.left, self.gap = found.dual, found.gap, min(self.gap, found.gap + found.rounding)
 
     def certify(self, mass: float | None = None) -> None:
         """Make the intercept optimal, which makes the gap a certificate, and compute the objective."""
+        if self.hides:  # scores that steps have added up hold the rounding of the largest
+            self.scores = self.system.scores(self.coef)
+            self.margins = self.problem.margins_of(self.scores, self.intercept)
+            self.term = DataTerm(self.problem, self.margins)
         shift, self.margins, self.term = center(self.problem, self.margins, self.term, mass)
         self.intercept += shift
         self.measure(mass)

@@ -182,6 +182,7 @@ class KernelSystem:
         self.ridge, self.fit_intercept = ridge, fit_intercept
         self.size = len(K)
         self.reach = float(np.diagonal(K).mean()) / ridge
+        self.longest = float(np.diagonal(K).max(initial=0.0)) / ridge
 
     def coef_of(self, start: Solution) -> Array:
         # the signed dual point is ridge times the coefficients, and exists for features as well
