@@ -26,6 +26,7 @@ from softmargin.solvers import (
     PsiSolution,
     Solution,
     lies_beyond,
+    require_resolution,
     solve_psi,
 )
 
@@ -100,6 +101,7 @@ class GridFamily(WeightFamily):
         self.pi = grid if m % 2 == 0 else np.sort(np.append(grid, 0.5))
         self._half = int(np.flatnonzero(self.pi == 0.5)[0])
         self._on_grid = np.arange(len(self.pi)) if m % 2 == 0 else np.delete(np.arange(len(self.pi)), self._half)
+        require_resolution(expansion, weights, y)
         largest = 2 * float(weights.max()) * (2 if method == "psi" else 1)
         self._family = KinkedFamily(expansion, intercept=True, largest=largest, tol=plan.tol, max_iter=plan.max_iter)
         coef: np.ndarray = np.empty((expansion.shape[1], len(self.pi)))

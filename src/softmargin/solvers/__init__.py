@@ -11,6 +11,7 @@ from softmargin.solvers.nonconvex.margin_losses import INITS, OnRound, Starts
 from softmargin.solvers.nonconvex.psi import PsiSolution, lies_beyond, solve_psi
 from softmargin.solvers.passes import has_smooth_ridge, sample_problem
 from softmargin.solvers.passes.many_costs import solve_costs
+from softmargin.solvers.resolution import require_resolution
 from softmargin.solvers.rules import SeparableWarning
 from softmargin.solvers.solve import solve, solve_class_weights
 from softmargin.solvers.svm.bounded import BOUNDED
@@ -39,6 +40,7 @@ __all__ = [
     "constant_fit",
     "has_smooth_ridge",
     "majorizer",
+    "require_resolution",
     "sample_problem",
     "select_components",
     "shifted_cholesky",

@@ -34,6 +34,7 @@ from softmargin.solvers.engines import CONVEX_ENGINES, ENGINES, MULTICLASS_ENGIN
 from softmargin.solvers.finite_rank_kernels import ROUNDED, FiniteRankKernel
 from softmargin.solvers.nonconvex.class_weights import accepts_class_weights, fit_class_weights
 from softmargin.solvers.refusal import refusal
+from softmargin.solvers.resolution import require_resolution
 from softmargin.solvers.svm.bounded import BOUNDED
 from softmargin.solvers.thresholds import prefers_rows
 
@@ -63,6 +64,8 @@ def solve(
     with one_blas_thread(*problem.expansion.shape), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if not several:
             check_scale(problem)
+        if not (engine.takes_features and _is_features(problem.expansion)):
+            require_resolution(problem.expansion, problem.weights, problem.codes if several else problem.y)
         try:
             solution = partial(_run_simultaneous if several else _run, engine)(problem, start, tol, max_iter, verbose)
         except np.linalg.LinAlgError as error:
@@ -76,6 +79,11 @@ def solve(
             solution = replace(solution, status="unbounded", converged=False)
     _warn(engine, solution, tol, doubt)
     return solution
+
+
+def _is_features(expansion: Any) -> bool:
+    """Whether a kernel is the inner products of features, which hold what their products may not."""
+    return expansion.is_kernel and expansion.kernel.name == "linear"
 
 
 def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:

@@ -79,7 +79,7 @@ class FittedScore:
         if isinstance(data.shared, KernelColumns):
             coef = data.shared.balanced(coef)
         score, chosen = data.shared.scorer(coef), data.shared.support(coef)
-        if isinstance(score, KernelScore):
+        if isinstance(score, KernelScore) and not isinstance(data.shared, KernelColumns):  # those are judged beforehand
             _require_digits(score, data.typical()[0])
         if dtype != np.float64:
             score, intercept = in_their_precision(data.typical()[0], score, intercept, stake)

@@ -29,7 +29,6 @@ __all__ = ["BOX_QP", "KinkedFamily", "SignedBox", "kinked_solution", "signed_box
 
 Array = NDArray[np.floating[Any]]
 
-_DROWNED = 100.0  # a bound of the rounding of scores: where it is ten times too large, they still have no digit
 _COARSE = 1e-3  # KKT violation first asked for, in units of the score
 _FINE = 1e-9
 
@@ -89,23 +88,12 @@ class KinkedFamily:
         if self._conditioned is None:
             assert self._machines is not None
             found = self._machines.solve(box, start, self.tol, self.max_iter)
-            self._require_digits(found.u)
             return found, found.u
         start = start.u if isinstance(start, Iterate) else start
         factor = self._conditioned.s**2
         scaled = box.scaled(factor) if factor != 1 else box
         found, w = self._solve_features(scaled, start if start is None else factor * start)
         return self._restored(found, w, factor)
-
-    def _require_digits(self, u: Array) -> None:
-        """Refuse scores that are nothing but rounding: not even the same row has the same one twice."""
-        assert self._machines is not None
-        if self._machines.rows.noise(u) > _DROWNED:
-            raise ValueError(
-                f"The kernel reaches {float(self._machines.diagonal.max()):.3g} and its coefficients "
-                f"{float(np.abs(u).max()):.3g}: scores of about one are lost in the rounding of their sums. "
-                "Standardise the columns of X, or lower C, the sample weights, degree, gamma or coef0."
-            )
 
     def _solve_features(self, box: BoxQP, start: Array | None) -> tuple[BoxSolution, Array]:
         assert self._conditioned is not None
