@@ -64,7 +64,7 @@ def solve(
     with one_blas_thread(*problem.expansion.shape), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if not several:
             check_scale(problem)
-        if not (engine.takes_features and _is_features(problem.expansion)):
+        if several or not (engine.takes_features and _is_features(problem.expansion)):
             require_resolution(problem.expansion, problem.weights, problem.codes if several else problem.y)
         try:
             solution = partial(_run_simultaneous if several else _run, engine)(problem, start, tol, max_iter, verbose)
