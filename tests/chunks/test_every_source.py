@@ -197,7 +197,7 @@ def test_what_asks_for_a_look_at_single_rows_is_refused_by_name(tmp_path):
         BalancingSVC(balance="bounded").fit(rows, labels)
     with pytest.raises(ValueError, match="leverage needs rows in memory"):
         TruncatedLogisticRegression(leverage="hat").fit(rows, labels)
-    with pytest.raises(ValueError, match=r"on rows outside memory: .*newton_by_passes needs"):
+    with pytest.raises(ValueError, match=r"loss=Psi\(\) cannot be fitted .* on rows outside memory.*in memory"):
         MarginClassifier(loss="psi").fit(rows, labels)
 
 

@@ -33,21 +33,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
-from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin._progress import is_heard, report
 from softmargin.expansions import AdditiveColumns
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.components.weighted_fit import WeightedFit
 from softmargin.solvers.distinct_rows import DistinctRows
-from softmargin.solvers.linalg import add_to_diagonal, backtrack, shifted_cholesky
+from softmargin.solvers.linalg import backtrack
 from softmargin.solvers.nonconvex.convex_bounds import (
     bound_at,
     certain_margins,
@@ -57,23 +55,18 @@ from softmargin.solvers.nonconvex.convex_bounds import (
 )
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 from softmargin.solvers.ridge.newton import NEWTON
-from softmargin.solvers.solve import solve
 
 __all__ = ["ComponentFit", "select_components"]
 
 Array = NDArray[np.floating[Any]]
 
-_TINY, _EPS = 1e-300, float(np.finfo(np.float64).eps)
+_TINY = 1e-300
 _DIGITS = 1e-2  # of the gap asked for, to which gradients in theta are computed
 _FINEST, _COARSEST = 1e-20, 1e-12  # relative gaps of kernel fits: what Newton's last step reaches, and what it takes
-_NOISE = 1e-11  # relative changes of the objective that the kernel fits explain
-_NEGLIGIBLE = 1e-10  # weights below this share of the largest are rounding of the least-squares problem
 _ROUNDS = 100  # bounds of a nonconvex loss
 _STEPS = 1  # of the weights under each but the last ones: the next bound brings more than the second step does
 _MOST = 500  # components that all move: the Hessian of more, and its least-squares problem, take seconds
 _SCALINGS, _WORTH = 20, 1e-2  # kernel fits that look for the scale of the weights, and what each has to gain
-_VANISHED = 1e-8  # a square below which a component has no slope of its own, and its weight no use
-_SMALLEST = 200  # components of a working set, or twice those in use
 _SHARE = 1e-2  # of the last gap of all components: a working set is not solved further before they are asked again
 
 
@@ -83,136 +76,6 @@ class ComponentFit(NamedTuple):
     solution: Solution
     weights: Array
     norms: Array
-
-
-@dataclass(frozen=True)
-class _Point:
-    """A kernel fit at given weights and what it says of the components that move; the weights of others are zero."""
-
-    columns: AdditiveColumns
-    moving: NDArray[np.intp]
-    weights: Array
-    problem: Problem
-    solution: Solution
-    margins: Array
-    known_gap: float = 0.0  # of all components, where they were asked last
-
-    @classmethod
-    def at(
-        cls,
-        weights: Array,
-        problem: Problem,
-        columns: AdditiveColumns,
-        moving: NDArray[np.intp],
-        start: Solution | None,
-        tol: float,
-    ) -> _Point:
-        problem = replace(problem, expansion=columns.weighted(weights))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the gap of (S) counts, and it is measured
-            solution = solve(problem, start, tol=tol)
-        return cls(columns, moving, weights, problem, solution, problem.margins(solution.coef, solution.intercept))
-
-    @cached_property
-    def beta(self) -> Array:
-        """The dual point, which is the coefficients; known also where all weights are zero.
-
-        That of the fit has more digits than the slopes at its margins, which are sums of large terms.
-        """
-        if self.solution.dual is not None:
-            return np.asarray(self.solution.dual)
-        return -self.problem.y * self.problem.evaluate(self.margins).slope
-
-    @cached_property
-    def images(self) -> Array:
-        """``K_j beta`` of the components that move."""
-        return self.columns.images(self.beta, self.moving)
-
-    @cached_property
-    def squares(self) -> Array:
-        """``q_j`` of the components that move."""
-        return np.maximum(self.beta @ self.images, 0.0)
-
-    @cached_property
-    def all_squares(self) -> Array:
-        """``q_j`` of every component."""
-        if len(self.moving) == len(self.weights):
-            return self.squares
-        return self.columns.squares(self.beta)
-
-    @property
-    def smoothed(self) -> float:
-        """``g(theta) + sum theta / 2``."""
-        return self.solution.objective + 0.5 * float(self.weights.sum())
-
-    @cached_property
-    def noise(self) -> float:
-        """Changes of the objective that are what the kernel fit left, or the rounding of its scores."""
-        terms = float(np.square(self.beta) @ self.problem.expansion.diagonal())
-        return max(_NOISE * abs(self.smoothed), _EPS * terms)
-
-    @cached_property
-    def norms(self) -> Array:
-        """``|f_j|`` of the functions that the coefficients make, which the dual point is near."""
-        norms, apart = np.zeros_like(self.weights), self.solution.coef - self.beta
-        norms[self.moving] = self.weights[self.moving] * np.sqrt(
-            np.maximum(self.squares + 2 * apart @ self.images, 0.0)
-        )
-        return norms
-
-    @property
-    def objective(self) -> float:
-        """That of (S)."""
-        return self.problem.cost(self.margins) + float(self.norms.sum())
-
-    def gap(self) -> float:
-        """The relative duality gap of (S); for tilted losses, which may have no floor, how far its conditions fail."""
-        return self._gap(self.all_squares)
-
-    def gap_of_moving(self) -> float:
-        """That of (S) without the components that do not move."""
-        return self._gap(self.squares)
-
-    def _gap(self, squares: Array) -> float:
-        largest, scale = float(np.sqrt(squares.max(initial=0.0))), max(abs(self.objective), _TINY)
-        if self.problem.tilt is not None:
-            return max(largest - 1, 0.0) + (self.smoothed - self.objective) / scale + self.solution.gap
-        s = 1 / max(1.0, largest)
-        whole = self.problem.cost(self.margins) + float(self.weights[self.moving] @ self.squares)
-        bound = s * whole + (1 - s) * (self.problem.floor + self.problem.constant)
-        return max(self.objective - bound, 0.0) / scale + self.solution.gap
-
-    def newton_weights(self) -> Array:
-        """The minimiser over ``theta >= 0`` of the model of ``g`` here, with the slopes that make up for its poles."""
-        q, H = self.squares, self._hessian()
-        slope = np.maximum(q, _VANISHED) * (1 - np.sqrt(q))
-        ridge = 1e-12 * max(float(np.trace(H)), _TINY) / max(len(H), 1)
-        add_to_diagonal(H, ridge)
-        right = H @ self.weights[self.moving] - slope
-        L = shifted_cholesky(H).triangle()
-        target = linalg.solve_triangular(L, right, lower=True, check_finite=False)
-        found, _ = nnls(L.T, target, maxiter=100 * len(target))
-        weights = np.zeros_like(self.weights)
-        weights[self.moving] = np.where(found > _NEGLIGIBLE * found.max(initial=0.0), found, 0.0)
-        return weights
-
-    def with_next_working_set(self) -> _Point:
-        """The same fit, where those in use and the others of largest ``q_j`` move."""
-        first = np.where(self.weights > 0, np.inf, self.all_squares)
-        room = max(_SMALLEST, 2 * np.count_nonzero(self.weights))
-        return replace(self, moving=np.sort(np.argsort(-first, kind="stable")[:room]), known_gap=self.gap())
-
-    def _hessian(self) -> Array:
-        """``G'MG`` of what moves, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
-        r = np.sqrt(np.maximum(self.problem.evaluate(self.margins).curvature, 0.0))
-        A = r[:, None] * self.problem.expansion.outer() * r
-        add_to_diagonal(A, 1.0)
-        half = r[:, None] * np.column_stack([self.images, np.ones(len(r))])
-        inner = half.T @ shifted_cholesky(A)(half)
-        H, border, corner = inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1])
-        if self.problem.fit_intercept and corner > 0:
-            H = H - np.outer(border, border) / corner
-        return 0.5 * (H + H.T)
 
 
 def select_components(
@@ -261,10 +124,10 @@ class _Search:
         """The gap of kernel fits: gradients in theta are of first order in beta, which the root of a gap measures."""
         return float(np.clip((_DIGITS * min(self.tol, 1.0)) ** 2, _FINEST, _COARSEST))
 
-    def convex(self, problem: Problem, weights: Array, start: Solution | None) -> tuple[_Point, list[float]]:
+    def convex(self, problem: Problem, weights: Array, start: Solution | None) -> tuple[WeightedFit, list[float]]:
         """The last point and the objectives on the way."""
         moving = np.arange(len(weights)) if len(weights) <= _MOST else np.flatnonzero(weights)
-        point = _Point.at(weights, problem, self.columns, moving, start, self.inner_tol)
+        point = WeightedFit.at(weights, problem, self.columns, moving, start, self.inner_tol)
         scaled = start is None and bool(np.any(weights))
         point = self._scaled(point) if scaled else point
         history = [point.objective]
@@ -279,7 +142,7 @@ class _Search:
                 report("component selection", f"objective {point.objective:.12g}, {used} components", self.verbose)
         return point, history
 
-    def _scaled(self, point: _Point) -> _Point:
+    def _scaled(self, point: WeightedFit) -> WeightedFit:
         """The weights replaced by the norms for as long as that brings more than a Newton step has to."""
         for _ in range(_SCALINGS):
             further = self._at(point.norms, point)
@@ -290,12 +153,12 @@ class _Search:
                 break
         return point
 
-    def _at(self, weights: Array, near: _Point) -> _Point:
+    def _at(self, weights: Array, near: WeightedFit) -> WeightedFit:
         """The fit at other weights of what moves, from one nearby."""
-        there = _Point.at(weights, near.problem, self.columns, near.moving, near.solution, self.inner_tol)
+        there = WeightedFit.at(weights, near.problem, self.columns, near.moving, near.solution, self.inner_tol)
         return replace(there, known_gap=near.known_gap)
 
-    def _further(self, point: _Point, scaled: bool) -> _Point | None:
+    def _further(self, point: WeightedFit, scaled: bool) -> WeightedFit | None:
         """A step of the working set or, where that has none to make, of the next one; None at the end.
 
         Weights that were ``scaled`` take one in any case: those of components without a use are small, not zero.
@@ -307,11 +170,11 @@ class _Search:
             return further
         return self._step(point.with_next_working_set())
 
-    def _step(self, point: _Point) -> _Point | None:
+    def _step(self, point: WeightedFit) -> WeightedFit | None:
         change = point.newton_weights() - point.weights
         slope = 0.5 * float((1 - point.squares) @ change[point.moving])
 
-        def at(length: float) -> tuple[float, _Point]:
+        def at(length: float) -> tuple[float, WeightedFit]:
             there = self._at(point.weights + length * change, point)
             return there.smoothed, there
 
@@ -327,7 +190,7 @@ class _Search:
         stalled = step.value >= point.smoothed - noise and step.there.gap_of_moving() >= point.gap_of_moving()
         return None if stalled else step.there
 
-    def result(self, point: _Point, history: list[float], more: float = 0.0) -> ComponentFit:
+    def result(self, point: WeightedFit, history: list[float], more: float = 0.0) -> ComponentFit:
         """The fit with its certificate; ``more`` is what the gap of a bound leaves out."""
         gap = point.gap() + more
         if gap > self.tol:

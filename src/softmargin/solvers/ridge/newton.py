@@ -53,6 +53,7 @@ _SPARE = 0.3  # the last step aims at this fraction of the tolerance
 # that: where few rows are told apart at large costs, each step takes hundreds of products, and there are hundreds.
 _TRIED, _MOST_ROWS, _COPIES = 25, 6000, 3
 _HARD = 1e4  # weight of a row times its squared norm, in units of the ridge, from where weights are raised by decades
+_FINER = 1e-6  # of the tolerance, to which the gap by the coefficients is brought where that by the slopes is hidden
 
 
 def _accepts(problem: Problem) -> bool:
@@ -242,8 +243,11 @@ class Point:
         return min(max(self.gap / scale, _FINEST), _COARSEST) if scale > 0 else _COARSEST
 
     def is_within(self, tol: float) -> bool:
-        """Whether the relative gap is ``tol``, but for what rounding adds to it whatever steps follow."""
-        return self.left <= tol * self.scale
+        """Whether the relative gap is ``tol``, but for what rounding adds to it whatever steps follow.
+
+        That of the coefficients knows no similarities and is small long before the scores have their digits.
+        """
+        return min(self.by_slopes, self.by_coefficients / _FINER) <= tol * self.scale
 
     def value(self) -> float:
         """The objective, computed here."""
@@ -264,12 +268,13 @@ class Point:
         if self.problem.fit_intercept and mass:
             push = float(self.g.sum())
             self.gap += push * push / (2 * mass)  # a power would raise where a product is infinite
-        self.left = self.gap
+        self.by_slopes, self.by_coefficients = self.gap, np.inf
         if self.hides:
             assert isinstance(self.system, KernelSystem)
             found = coefficients_as_dual(self.problem, self.system, self.coef, self.margins)
             if found.gap < self.gap:
-                self.dual, self.left, self.gap = found.dual, found.gap, min(self.gap, found.gap + found.rounding)
+                self.dual, self.gap = found.dual, min(self.gap, found.gap + found.rounding)
+                self.by_coefficients = found.gap
 
     def certify(self, mass: float | None = None) -> None:
         """Make the intercept optimal, which makes the gap a certificate, and compute the objective."""

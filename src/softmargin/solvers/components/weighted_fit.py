@@ -1,0 +1,164 @@
+"""A kernel fit at given weights of the components of an additive kernel, and what it says of them.
+
+In the notation of :mod:`softmargin.solvers.components.selection`: the squares ``q_j``, the duality gap of (S), and the
+Newton step of the weights.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.optimize import nnls
+from sklearn.exceptions import ConvergenceWarning
+
+from softmargin.expansions import AdditiveColumns
+from softmargin.problem import Problem
+from softmargin.solution import Solution
+from softmargin.solvers.linalg import add_to_diagonal, shifted_cholesky
+from softmargin.solvers.solve import solve
+
+__all__ = ["WeightedFit"]
+
+Array = NDArray[np.floating[Any]]
+
+_TINY, _EPS = 1e-300, float(np.finfo(np.float64).eps)
+_NOISE = 1e-11  # relative changes of the objective that the kernel fits explain
+_NEGLIGIBLE = 1e-10  # weights below this share of the largest are rounding of the least-squares problem
+_VANISHED = 1e-8  # a square below which a component has no slope of its own, and its weight no use
+_SMALLEST = 200  # components of a working set, or twice those in use
+
+
+@dataclass(frozen=True)
+class WeightedFit:
+    """A kernel fit at given weights and what it says of the components that move; the weights of others are zero."""
+
+    columns: AdditiveColumns
+    moving: NDArray[np.intp]
+    weights: Array
+    problem: Problem
+    solution: Solution
+    margins: Array
+    known_gap: float = 0.0  # of all components, where they were asked last
+
+    @classmethod
+    def at(
+        cls,
+        weights: Array,
+        problem: Problem,
+        columns: AdditiveColumns,
+        moving: NDArray[np.intp],
+        start: Solution | None,
+        tol: float,
+    ) -> WeightedFit:
+        problem = replace(problem, expansion=columns.weighted(weights))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the gap of (S) counts, and it is measured
+            solution = solve(problem, start, tol=tol)
+        return cls(columns, moving, weights, problem, solution, problem.margins(solution.coef, solution.intercept))
+
+    @cached_property
+    def beta(self) -> Array:
+        """The dual point, which is the coefficients; known also where all weights are zero.
+
+        That of the fit has more digits than the slopes at its margins, which are sums of large terms.
+        """
+        if self.solution.dual is not None:
+            return np.asarray(self.solution.dual)
+        return -self.problem.y * self.problem.evaluate(self.margins).slope
+
+    @cached_property
+    def images(self) -> Array:
+        """``K_j beta`` of the components that move."""
+        return self.columns.images(self.beta, self.moving)
+
+    @cached_property
+    def squares(self) -> Array:
+        """``q_j`` of the components that move."""
+        return np.maximum(self.beta @ self.images, 0.0)
+
+    @cached_property
+    def all_squares(self) -> Array:
+        """``q_j`` of every component."""
+        if len(self.moving) == len(self.weights):
+            return self.squares
+        return self.columns.squares(self.beta)
+
+    @property
+    def smoothed(self) -> float:
+        """``g(theta) + sum theta / 2``."""
+        return self.solution.objective + 0.5 * float(self.weights.sum())
+
+    @cached_property
+    def noise(self) -> float:
+        """Changes of the objective that are what the kernel fit left, or the rounding of its scores."""
+        terms = float(np.square(self.beta) @ self.problem.expansion.diagonal())
+        return max(_NOISE * abs(self.smoothed), _EPS * terms)
+
+    @cached_property
+    def norms(self) -> Array:
+        """``|f_j|`` of the functions that the coefficients make, which the dual point is near."""
+        norms, apart = np.zeros_like(self.weights), self.solution.coef - self.beta
+        norms[self.moving] = self.weights[self.moving] * np.sqrt(
+            np.maximum(self.squares + 2 * apart @ self.images, 0.0)
+        )
+        return norms
+
+    @property
+    def objective(self) -> float:
+        """That of (S)."""
+        return self.problem.cost(self.margins) + float(self.norms.sum())
+
+    def gap(self) -> float:
+        """The relative duality gap of (S); for tilted losses, which may have no floor, how far its conditions fail."""
+        return self._gap(self.all_squares)
+
+    def gap_of_moving(self) -> float:
+        """That of (S) without the components that do not move."""
+        return self._gap(self.squares)
+
+    def _gap(self, squares: Array) -> float:
+        largest, scale = float(np.sqrt(squares.max(initial=0.0))), max(abs(self.objective), _TINY)
+        if self.problem.tilt is not None:
+            return max(largest - 1, 0.0) + (self.smoothed - self.objective) / scale + self.solution.gap
+        s = 1 / max(1.0, largest)
+        whole = self.problem.cost(self.margins) + float(self.weights[self.moving] @ self.squares)
+        bound = s * whole + (1 - s) * (self.problem.floor + self.problem.constant)
+        return max(self.objective - bound, 0.0) / scale + self.solution.gap
+
+    def newton_weights(self) -> Array:
+        """The minimiser over ``theta >= 0`` of the model of ``g`` here, with the slopes that make up for its poles."""
+        q, H = self.squares, self._hessian()
+        slope = np.maximum(q, _VANISHED) * (1 - np.sqrt(q))
+        ridge = 1e-12 * max(float(np.trace(H)), _TINY) / max(len(H), 1)
+        add_to_diagonal(H, ridge)
+        right = H @ self.weights[self.moving] - slope
+        L = shifted_cholesky(H).triangle()
+        target = linalg.solve_triangular(L, right, lower=True, check_finite=False)
+        found, _ = nnls(L.T, target, maxiter=100 * len(target))
+        weights = np.zeros_like(self.weights)
+        weights[self.moving] = np.where(found > _NEGLIGIBLE * found.max(initial=0.0), found, 0.0)
+        return weights
+
+    def with_next_working_set(self) -> WeightedFit:
+        """The same fit, where those in use and the others of largest ``q_j`` move."""
+        first = np.where(self.weights > 0, np.inf, self.all_squares)
+        room = max(_SMALLEST, 2 * np.count_nonzero(self.weights))
+        return replace(self, moving=np.sort(np.argsort(-first, kind="stable")[:room]), known_gap=self.gap())
+
+    def _hessian(self) -> Array:
+        """``G'MG`` of what moves, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
+        r = np.sqrt(np.maximum(self.problem.evaluate(self.margins).curvature, 0.0))
+        A = r[:, None] * self.problem.expansion.outer() * r
+        add_to_diagonal(A, 1.0)
+        half = r[:, None] * np.column_stack([self.images, np.ones(len(r))])
+        inner = half.T @ shifted_cholesky(A)(half)
+        H, border, corner = inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1])
+        if self.problem.fit_intercept and corner > 0:
+            H = H - np.outer(border, border) / corner
+        return 0.5 * (H + H.T)
