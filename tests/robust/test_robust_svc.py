@@ -359,3 +359,13 @@ def test_a_step_where_no_row_bends_is_none_and_says_nothing(capfd):
     assert _kernel_step(empty, flat) is None
     assert Cholesky(np.empty((0, 0))).inverse().shape == (0, 0)
     assert capfd.readouterr().out == ""
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # a scale so small gives up a class
+def test_a_constant_of_two_classes_in_balance_prefers_neither():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(70, 5)), np.repeat([0, 1], 35)
+    for labels in (y, 1 - y):
+        model = RobustSVC(sigma=0.01).fit(X, labels)
+        assert model.status_ == "degenerate"
+        np.testing.assert_array_equal(model.decision_function(X), 0.0)

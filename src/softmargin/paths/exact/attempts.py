@@ -27,6 +27,7 @@ _REACH = 1e30  # bounds in units of the scores; beyond 1e9 or so accuracy suffer
 # No ridge first: it goes through exactly on smooth kernels too (moons, breast cancer, lattices, gamma .001 to 1/p),
 # where a path with 1e-8 has a gap of 1e-11 to 1e-5 and costs as much.
 _JITTERS = (0.0, 1e-8, 1e-7)
+_RIDGE_WORK = 6e8  # multiplications that a ridge on features is worth: some seconds
 _RESTARTS = 20  # of a run whose sets fail their own check
 # Scores that directions left out of linear features may move: they cost a gap of half as much of the objective.
 _UNSEEN = (1e-8, 1e-7, 1e-6, 1e-9)
@@ -76,7 +77,12 @@ def trace_path(
     for attempt in options.attempts(posed.rows):
         if (whole and attempt.unseen != _UNSEEN[0]) or (attempt.restarts and attempt[:2] not in stalled):
             continue
-        tracer = Tracer(posed.rows, attempt.jitter, max_events, attempt.restarts, attempt.unseen)
+        if attempt.jitter and options.jitter is None and posed.rows.linear and best is not None and best.complete:
+            continue  # a ridge frees all rows at a time, for a gap that is no smaller
+        events = max_events
+        if attempt.jitter and posed.rows.linear:  # all rows may be free, and an event then costs their square
+            events = min(max_events, int(_RIDGE_WORK / len(posed.rows.y) ** 2))
+        tracer = Tracer(posed.rows, attempt.jitter, events, attempt.restarts, attempt.unseen)
         try:
             seams = trace(tracer)
         except NoStart as error:

@@ -41,6 +41,8 @@ class TrainingRows:
 
     def __post_init__(self) -> None:
         features = self.kernel is None or self.kernel.name == "linear"
+        if features and sparse.issparse(self.X) and self.X.shape[1] < len(self.y):  # smaller than their Gram matrix
+            self.X = self.X.toarray()
         dense = features and not sparse.issparse(self.X)
         self.linear = dense and self.X.shape[1] < len(self.y)
         self.centre: Array | None = None

@@ -36,6 +36,7 @@ Array = NDArray[np.floating[Any]]
 
 _CERTAIN = 1e3  # a margin at which no loss has doubts
 _GIVEN_UP = 1e-18  # trust, beside that of the best row, at which a row adds nothing that a double could show
+_TIE = 1e-12  # of the costs of the two constant classifiers, by which rounding of weights may tell them apart
 _FAR = 37.0  # a score at which logistic losses vanish beside 1 in double precision
 
 
@@ -86,8 +87,13 @@ def constant_fit(problem: Problem) -> ConstantFit:
 
 
 def constant_solution(problem: Problem, history: list[float], n_iter: int) -> Solution:
-    """The constant classifier as what a loss that gives up a class ends at."""
+    """The constant classifier as what a loss that gives up a class ends at.
+
+    Where neither class is the larger one, it is the score that prefers none: either end would favour a label's name.
+    """
     constant = constant_fit(problem)
+    if abs(_constant_cost(problem, -constant.intercept) - constant.objective) <= _TIE * abs(constant.objective):
+        constant = ConstantFit(0.0, _constant_cost(problem, 0.0))
     coef, dual = np.zeros(problem.expansion.shape[1]), np.zeros(len(problem.y))
     return Solution(
         coef,
