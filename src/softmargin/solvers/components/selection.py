@@ -45,7 +45,7 @@ from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.components.weighted_fit import WeightedFit
 from softmargin.solvers.distinct_rows import DistinctRows
-from softmargin.solvers.linalg import backtrack
+from softmargin.solvers.linalg import Step, backtrack
 from softmargin.solvers.nonconvex.convex_bounds import (
     bound_at,
     certain_margins,
@@ -171,24 +171,29 @@ class _Search:
         return self._step(point.with_next_working_set())
 
     def _step(self, point: WeightedFit) -> WeightedFit | None:
-        change = point.newton_weights() - point.weights
+        whole = point.newton_weights()
+        step = self._along(point, whole, 0.5)
+        if step is None:  # far from where that model is good: the plain one or the plainer bound, whichever is lower
+            norms = self._at(point.norms, point)
+            found = self._along(point, point.newton_weights(plain=True), 1e-6), Step(1.0, norms.smoothed, norms)
+            ways = [way for way in found if way is not None]
+            step = min(ways, key=lambda way: way.value)
+            if not step.value < point.smoothed - point.noise:  # what the objective no longer tells the gap may
+                ways += [way for way in (self._along(point, whole, 1e-6),) if way is not None]
+                step = min(ways, key=lambda way: way.there.gap_of_moving())
+        stalled = step.value >= point.smoothed - point.noise and step.there.gap_of_moving() >= point.gap_of_moving()
+        return None if stalled else step.there
+
+    def _along(self, point: WeightedFit, weights: Array, shortest: float) -> Step[WeightedFit] | None:
+        """The first decrease on the way to other weights, in steps of at least a share of it."""
+        change = weights - point.weights
         slope = 0.5 * float((1 - point.squares) @ change[point.moving])
 
         def at(length: float) -> tuple[float, WeightedFit]:
             there = self._at(point.weights + length * change, point)
             return there.smoothed, there
 
-        slope, noise = min(slope, 0.0), point.noise
-        step = backtrack(at, point.smoothed, slope, noise=noise, shortest=0.5)
-        if step is None:  # far from where the model is good
-            there = self._at(point.norms, point)
-            if there.smoothed < point.smoothed - noise:
-                return there
-            step = backtrack(at, point.smoothed, slope, noise=noise, shortest=1e-6, longest=0.5)
-        if step is None:
-            return None
-        stalled = step.value >= point.smoothed - noise and step.there.gap_of_moving() >= point.gap_of_moving()
-        return None if stalled else step.there
+        return backtrack(at, point.smoothed, min(slope, 0.0), noise=point.noise, shortest=shortest)
 
     def result(self, point: WeightedFit, history: list[float], more: float = 0.0) -> ComponentFit:
         """The fit with its certificate; ``more`` is what the gap of a bound leaves out."""

@@ -131,10 +131,13 @@ class WeightedFit:
         bound = s * whole + (1 - s) * (self.problem.floor + self.problem.constant)
         return max(self.objective - bound, 0.0) / scale + self.solution.gap
 
-    def newton_weights(self) -> Array:
-        """The minimiser over ``theta >= 0`` of the model of ``g`` here, with the slopes that make up for its poles."""
+    def newton_weights(self, *, plain: bool = False) -> Array:
+        """The minimiser over ``theta >= 0`` of the model of ``g`` here, with the slopes that make up for its poles.
+
+        ``plain`` takes the slopes as they are: a parabola is the better model where components are on their way out.
+        """
         q, H = self.squares, self._hessian()
-        slope = np.maximum(q, _VANISHED) * (1 - np.sqrt(q))
+        slope = 0.5 * (1 - q) if plain else np.maximum(q, _VANISHED) * (1 - np.sqrt(q))
         ridge = 1e-12 * max(float(np.trace(H)), _TINY) / max(len(H), 1)
         add_to_diagonal(H, ridge)
         right = H @ self.weights[self.moving] - slope
