@@ -235,3 +235,11 @@ def test_gaussian_similarities_beside_a_huge_column_are_those_of_differences(for
     X[:, 1] = 1e9 * rng.integers(0, 3, 30)
     exact = np.exp(-gamma * cdist(X, X, "sqeuclidean"))
     np.testing.assert_allclose(Kernel("rbf", gamma)(form(X), form(X.copy())), exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("value", [1e3, 0.1, -7.3])
+def test_the_scale_of_equal_entries_is_that_of_none(value):
+    X, times = np.full((37, 1), value), np.arange(37) % 3 + 1.0
+    whole = np.repeat(X, times.astype(int), axis=0)
+    for rows, weight in ((X, None), (X, times), (whole, None)):
+        assert Kernel.resolve("poly", rows, np.zeros(len(rows)), gamma="scale", weight=weight).gamma == 1.0

@@ -391,15 +391,3 @@ def test_no_values_of_the_parameter_have_no_scores():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 2))
     assert paths.weight_path(X, X[:, 0] > 0, C=1.0).decision_function(X, []).shape == (20, 0)
-
-
-def test_sparse_rows_of_few_columns_have_the_path_of_the_dense_ones():
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((120, 4)) < 0.5, 0.0, rng.normal(size=(120, 4)) + 3)
-    y = rng.random(120) < 0.5
-    dense = paths.weight_path(X, y, C=1.0)
-    other = paths.weight_path(sparse.csr_array(X), y, C=1.0)
-    t = np.linspace(0.05, 0.95, 19)
-    assert other.gap <= 1e-6
-    want = dense.decision_function(X, t)
-    np.testing.assert_allclose(other.decision_function(sparse.csr_array(X), t), want, atol=1e-8 * np.abs(want).max())

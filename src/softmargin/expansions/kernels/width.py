@@ -65,7 +65,10 @@ def resolve_gamma(gamma: Any, function: type[KernelFunction], X: Any, y: Any, we
 
 
 def _variance(X: Any, weight: Array) -> float:
-    """The variance of all entries of ``X``, each row counted ``weight`` times."""
+    """The variance of all entries of ``X``, each row counted ``weight`` times; that of equal ones is no rounding."""
+    low, high = (float(end) for end in (X.min(), X.max()))
+    if low == high:
+        return 0.0
     if np.ptp(weight) == 0 and not sparse.issparse(X):
         return float(np.var(X, dtype=np.float64))
     share = weight / (np.sum(weight) * X.shape[1])
