@@ -122,3 +122,12 @@ def _solved(S: list[list[Fraction]], side: list[Fraction]) -> list[Fraction]:
             if k != j:
                 rows[k] = [a - rows[k][j] * b for a, b in zip(rows[k], rows[j], strict=True)]
     return [row[-1] for row in rows]
+
+
+def test_rows_in_single_precision_on_a_boundary_have_the_probabilities_of_the_same_doubles():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(-2, 3, size=(79, 3)).astype(np.float32), rng.integers(0, 2, size=79)
+        model = ProbabilisticSVC(kernel="linear", tol=1e-6)
+        single = model.fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(single, model.fit(X.astype(float), y).predict_proba(X.astype(float)), atol=1e-5)

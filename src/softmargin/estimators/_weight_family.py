@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from softmargin.estimators._base.fitted_score import Stake, in_their_precision, without_rows
+from softmargin.estimators._base.fitted_score import without_rows
 from softmargin.expansions import Expansion, Kernel, KernelColumns, KernelScore
 from softmargin.paths import weight_path
 from softmargin.probability import Bracket, bracket, zero_level
@@ -106,12 +106,11 @@ class GridFamily(WeightFamily):
         self._family = KinkedFamily(expansion, intercept=True, largest=largest, tol=plan.tol, max_iter=plan.max_iter)
         coef: np.ndarray = np.empty((expansion.shape[1], len(self.pi)))
         scores, self.intercept = np.empty((len(y), len(self.pi))), np.empty(len(self.pi))
-        self._stake = Stake(2 * weights, np.empty(len(self.pi)))
         svms = self._fit_svms(y, weights)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is refused
             for j, found, column, objective in svms if method == "svm" else self._fit_psis(y, weights, svms):
                 self._check_finite(j, found, column, objective)
-                coef[:, j], self.intercept[j], self._stake.objective[j] = column, found.intercept, objective
+                coef[:, j], self.intercept[j] = column, found.intercept
                 scores[:, j] = found.gradient + y + found.intercept
                 self.n_iter += found.n_iter
                 self.converged = self.converged and found.converged
@@ -211,8 +210,7 @@ class GridFamily(WeightFamily):
 
     def detach(self, rows: np.ndarray, X: Any) -> GridFamily:
         super().detach(rows, X)
-        self.scorer, self.intercept = in_their_precision(X, self.scorer, self.intercept, self._stake)
-        del self._family, self._plan, self._stake
+        del self._family, self._plan  # in double precision: on a boundary the last digits decide between probabilities
         if isinstance(self.scorer, KernelScore) and self.scorer.kernel.precomputed:
             # the columns a user passes are counted over all training rows
             self.scorer = KernelScore(self.scorer.kernel, rows[self._support], self.scorer.coef)
