@@ -11,6 +11,7 @@ and Higham 1998); all light rows and the ridge are a few rows more, a root of th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def newton_system(features: Expansion, D: Array, intercept: bool, before: Newton
     return found
 
 
-class NewtonSystem:
+class NewtonSystem(ABC):
     """What both ways share; ``weak`` where rounding decides in some directions."""
 
     weak = False
@@ -63,9 +64,9 @@ class NewtonSystem:
     def __init__(self, features: Expansion, inverse: Array, intercept: bool) -> None:
         self.features, self.inverse, self.intercept = features, inverse, intercept
 
+    @abstractmethod
     def solve(self, r: Array, mismatch: Array, excess: float) -> tuple[Array, Array, float]:
         """``du``, ``dw`` and ``db``."""
-        raise NotImplementedError
 
     def _side(self, pull: Array, mismatch: Array, excess: float) -> Array:
         side = self.features.transpose(pull) + mismatch
@@ -124,9 +125,8 @@ class _Orthogonal(NewtonSystem):
         answer[self.pivots] = linalg.solve_triangular(self.T, z, check_finite=False)
         dw, db = self._parts(self.size * answer)
         du = self.inverse * (r - self.features.apply(dw) - db)
-        left[self.order] = (
-            heavy - self.Q @ z
-        )  # of heavy rows r - X dw is rounding, and what is orthogonal to all is not
+        # of heavy rows r - X dw is rounding, and what is orthogonal to all is not
+        left[self.order] = heavy - self.Q @ z
         du[self.at] = self.root * left[: len(self.at)]
         return du, dw, db
 
