@@ -76,7 +76,12 @@ def interior_point(
         if not measured:  # mismatches shrink by (1 - length) each step; they are measured first and last
             mismatch = features.transpose(u) + w0 - w
             excess = float(u.sum() - total) if intercept else 0.0
-            slack = features.apply(w) + b - q - s + t
+            beyond = features.apply(w) + b - q
+            # s - t of settled rows has collected rounding: the larger one is as the scores are, the smaller one is kept
+            smaller, both = np.minimum(s, t), low & high
+            s = np.where(both, smaller + np.maximum(beyond, 0), s)
+            t = np.where(both, smaller - np.minimum(beyond, 0), t)
+            slack = beyond - s + t
             rounding = _ROUNDING * (lengths * float(np.linalg.norm(w)) + abs(b) + np.abs(q) + s + t)
             slack[np.abs(slack) <= rounding] = 0.0  # rows at their corners would answer to it with their multipliers
         mu = float(a @ s + c @ t) / n_bounds
