@@ -89,10 +89,11 @@ portable: $(STAMP)
 	  NPY_DISABLE_CPU_FEATURES="$$($(PY) tools/cpu_features.py)" $(PY) -m pytest -q -n 2 --dist worksteal \
 	  -k "not (checks or conventions or cover)" $(PORTABLE:%=tests/%)
 
-# Random cases with oracles; SEED= repeats a run, a finding prints the command that repeats it.
+# Random cases with oracles; SEED= repeats a run, a finding prints the command that repeats it; ROWS="700 2600" makes single
+# fits of so many rows, among which hangs are found soonest.
 SECONDS ?= 600
 fuzz: $(STAMP)
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases $(CASES))
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases $(CASES)) $(if $(ROWS),--rows $(ROWS))
 
 # The compiled loops with every index checked, and under the address and undefined behaviour sanitizers.
 boundscheck: $(STAMP)

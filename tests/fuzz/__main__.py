@@ -30,6 +30,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--memory", type=float, default=3.0, help="GiB a case may take, 0 for no limit")
+    parser.add_argument("--rows", type=int, nargs=2, default=None, help="single fits of so many rows, from and to")
     parser.add_argument("--all", action="store_true", help="print every fault, not one of each kind")
     parser.add_argument("--refusals", type=int, default=0, help="print the most frequent refusals")
     parser.add_argument("--slow", type=float, default=0.0, help="print cases of more than that many seconds")
@@ -77,15 +78,17 @@ def main() -> int:
     """Run and report; the exit status is 1 where there was a fault."""
     options = _arguments()
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
+    rows = None if options.rows is None else tuple(options.rows)
     if options.case is not None:
-        return _run_one(Case(seed, options.case))
+        return _run_one(Case(seed, options.case, rows=rows))
     print(f"fuzzing with --seed {seed}", flush=True)
     end = time.monotonic() + options.seconds
     numbers = itertools.islice(itertools.count(options.first), options.cases)
     verdicts, kinds, refusals = Counter[str](), Counter[str](), Counter[str]()
     spent: list[float] = []
     limits = Limits(memory=int(options.memory * 2**30))
-    for outcome in _until_interrupted(run_cases(seed, numbers, options.jobs, lambda: time.monotonic() < end, limits)):
+    outcomes = run_cases(seed, numbers, options.jobs, lambda: time.monotonic() < end, limits, rows)
+    for outcome in _until_interrupted(outcomes):
         verdicts[outcome.verdict] += 1
         spent.append(outcome.seconds)
         if outcome.verdict == "fault":

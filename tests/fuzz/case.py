@@ -87,18 +87,24 @@ def _has_huge_similarities(model: Any, X: np.ndarray) -> bool:
 
 @dataclass
 class Case:
-    """A case of a seed; ``run`` raises a Fault, or returns "ok" or the text of a refusal."""
+    """A case of a seed; ``run`` raises a Fault, or returns "ok" or the text of a refusal.
+
+    With ``rows`` (from, to) a single fit is asked for, of that many rows: what costs too much shows there.
+    """
 
     seed: int
     number: int
     text: str = ""
     listener: Callable[[str], None] | None = None
+    rows: tuple[int, int] | None = None
 
     def run(self) -> str:
         """Draw the case and ask its questions."""
         rng = np.random.default_rng([self.seed, self.number])
         names = list(SHARES)
         question = names[rng.choice(len(names), p=np.array(list(SHARES.values())))]
+        if self.rows is not None:
+            question = "answers"
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -181,7 +187,8 @@ class Case:
 
     def _answers(self, rng: Rng, caught: list[Any]) -> None:
         model, params = self._model(rng)
-        data = dress(rng, draw_data(rng, large=not _costs_seconds(model)))
+        slow = _costs_seconds(model)
+        data = dress(rng, draw_data(rng, large=not slow, rows=None if slow else self.rows))
         self._describe("answers", model, data)
         name = type(model).__name__
         plain = not params.keys() - {"random_state", "n_jobs", "C"}

@@ -187,7 +187,7 @@ TROUBLES: list[tuple[Callable[[Rng, Data], None], float]] = [
 ]  # fmt: skip
 
 
-def _size(rng: Rng, large: bool) -> tuple[int, int, int]:
+def _size(rng: Rng, large: bool, rows: tuple[int, int] | None) -> tuple[int, int, int]:
     k = int(rng.choice([2, 2, 2, 2, 2, 2, 3, 3, 4, 6]))
     draw = rng.random()
     if draw < 0.08:
@@ -198,6 +198,8 @@ def _size(rng: Rng, large: bool) -> tuple[int, int, int]:
         n = int(rng.integers(k + 15, 80))
     else:
         n = int(rng.integers(100, 1300))
+    if rows is not None:
+        n = int(rng.integers(rows[0], rows[1] + 1))
     draw = rng.random()
     if draw < 0.15:
         p = 1
@@ -210,9 +212,11 @@ def _size(rng: Rng, large: bool) -> tuple[int, int, int]:
     return n, p, k
 
 
-def draw_data(rng: Rng, *, trouble: float = 0.55, large: bool = True, k: int | None = None) -> Data:
-    """Plain arrays with troubles; ``tests.fuzz.containers`` gives them their outer form."""
-    n, p, classes = _size(rng, large)
+def draw_data(
+    rng: Rng, *, trouble: float = 0.55, large: bool = True, k: int | None = None, rows: tuple[int, int] | None = None
+) -> Data:
+    """Plain arrays with troubles, ``rows`` many from and to; ``tests.fuzz.containers`` gives them their outer form."""
+    n, p, classes = _size(rng, large, rows)
     classes = k or classes
     n = max(n, classes)
     codes = rng.permutation(np.concatenate([np.arange(classes), rng.integers(classes, size=n - classes)]))

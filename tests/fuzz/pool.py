@@ -29,6 +29,7 @@ __all__ = ["Limits", "Outcome", "run_cases", "run_here"]
 
 _WALL = 300  # seconds after which a child that sleeps is ended
 _TOGETHER = 12  # cases of a child: a fork copies 30 ms worth of pages, as much as half of all cases take
+Rows = tuple[int, int] | None
 _GRACE = 2.0  # seconds for the report of a hang; then it is one in compiled code
 
 
@@ -65,11 +66,13 @@ class Outcome:
     message: str
     text: str
     seconds: float
+    rows: Rows = None
 
     @property
     def repeat(self) -> str:
         """The command that runs the case again."""
-        return f"python -m tests.fuzz --seed {self.seed} --case {self.number}"
+        rows = "" if self.rows is None else f" --rows {self.rows[0]} {self.rows[1]}"
+        return f"python -m tests.fuzz --seed {self.seed} --case {self.number}{rows}"
 
 
 def run_here(case: Case) -> Outcome:
@@ -86,13 +89,15 @@ def run_here(case: Case) -> Outcome:
         place = traceback.extract_tb(error.__traceback__)[-1]
         verdict, kind = "fault", f"{type(error).__name__} in the fuzzer ({place.name}:{place.lineno})"
         message = str(error)
-    return Outcome(case.seed, case.number, verdict, kind, message[:500], case.text, time.process_time() - start)
+    spent = time.process_time() - start
+    return Outcome(case.seed, case.number, verdict, kind, message[:500], case.text, spent, case.rows)
 
 
-def _child(seed: int, numbers: list[int], pipe: int, limits: Limits) -> None:
+def _child(seed: int, numbers: list[int], pipe: int, limits: Limits, rows: Rows) -> None:
     limits.impose_memory()
     for number in numbers:
-        if not _one(Case(seed, number, listener=lambda text: _send(pipe, {"text": text})), pipe, limits):
+        case = Case(seed, number, listener=lambda text: _send(pipe, {"text": text}), rows=rows)
+        if not _one(case, pipe, limits):
             return
 
 
@@ -103,7 +108,8 @@ def _one(case: Case, pipe: int, limits: Limits) -> bool:
         stack = [f for f in traceback.extract_stack(frame) if "softmargin/" in f.filename]
         place = f"{stack[-1].filename.rpartition('softmargin/')[2]}:{stack[-1].name}" if stack else "?"
         kind, message = f"hang at {place}", f"more than {limits.seconds} s of processor time"
-        _send(pipe, vars(Outcome(case.seed, case.number, "fault", kind, message, case.text, limits.seconds)))
+        outcome = Outcome(case.seed, case.number, "fault", kind, message, case.text, limits.seconds, case.rows)
+        _send(pipe, vars(outcome))
         os._exit(0)
 
     signal.signal(signal.SIGXCPU, hung)
@@ -144,6 +150,7 @@ def run_cases(
     jobs: int = 1,
     going_on: Callable[[], bool] = lambda: True,
     limits: Limits | None = None,
+    rows: Rows = None,
 ) -> Iterator[Outcome]:
     """Outcomes in the order they come; no new child starts once ``going_on`` says no."""
     limits = limits or Limits()
@@ -158,7 +165,7 @@ def run_cases(
             waiting += itertools.islice(numbers, _TOGETHER - len(waiting))
             if not waiting:
                 break
-            _start(seed, waiting[:_TOGETHER], selector, limits)
+            _start(seed, waiting[:_TOGETHER], selector, limits, rows)
             waiting = waiting[_TOGETHER:]
             running += 1
         if running == 0:
@@ -173,31 +180,31 @@ def run_cases(
                 running -= 1
                 _, status = os.waitpid(child.process, 0)
                 if child.left and not child.faulty:
-                    yield _lost(seed, child, status, limits)
+                    yield _lost(seed, child, status, limits, rows)
                 waiting = child.left + waiting
         for key in list(selector.get_map().values()):
             if time.monotonic() - key.data.heard > _WALL:
                 os.kill(key.data.process, signal.SIGKILL)
 
 
-def _start(seed: int, numbers: list[int], selector: selectors.BaseSelector, limits: Limits) -> None:
+def _start(seed: int, numbers: list[int], selector: selectors.BaseSelector, limits: Limits, rows: Rows) -> None:
     here, there = os.pipe()
     process = os.fork()
     if process == 0:
         os.close(here)
         try:
-            _child(seed, numbers, there, limits)
+            _child(seed, numbers, there, limits, rows)
         finally:
             os._exit(0)
     os.close(there)
     selector.register(here, selectors.EVENT_READ, _Running(list(numbers), process, time.monotonic()))
 
 
-def _lost(seed: int, child: _Running, status: int, limits: Limits) -> Outcome:
+def _lost(seed: int, child: _Running, status: int, limits: Limits, rows: Rows) -> Outcome:
     """The case that a child did not survive."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         kind = "hang in compiled code" if number in (signal.SIGKILL, signal.SIGPROF) else f"crash, signal {number}"
     else:
         kind = f"process ended without a word, status {os.WEXITSTATUS(status)}"
-    return Outcome(seed, child.left.pop(0), "fault", kind, "", child.text, float(limits.seconds))
+    return Outcome(seed, child.left.pop(0), "fault", kind, "", child.text, float(limits.seconds), rows)
