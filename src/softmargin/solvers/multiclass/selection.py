@@ -301,7 +301,7 @@ class _Rounds:
         self.steps += steps
         if residual > tol:  # where steps were in vain, the next rounds take fewer
             self.left = max(steps // 2, _FEWEST_STEPS)
-        self.unbounded = self.fit.is_unbounded(coef, b)
+        self.unbounded = self.fit.is_unbounded(coef, b) or (residual > tol and self.fit.is_separated(coef, b))
         self.fit.charge(self.concave, coef)
         self.at = (coef, b, self.fit.residual(coef, b))
         self.value = self.fit.losses(self.fit.scores(coef, b, slice(None))) + self.concave.value(coef / self.fit.unit)
