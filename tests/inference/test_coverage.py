@@ -4,8 +4,16 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from softmargin import CoherenceClassifier, MarginClassifier, RobustSVC, TruncatedLogisticRegression, losses
+from softmargin import (
+    BalancingSVC,
+    CoherenceClassifier,
+    MarginClassifier,
+    RobustSVC,
+    TruncatedLogisticRegression,
+    losses,
+)
 from softmargin.inference import Caution, Inference
 
 MODELS = {
@@ -26,18 +34,20 @@ MODELS = {
 SHAPES = [(60, 3, 60), (60, 12, 20), (60, 30, 6), (200, 4, 60), (200, 50, 6), (200, 100, 3), (2000, 20, 6)]
 
 
-def _draw(n, p, rng, signal=1.0):
+def _draw(n, p, rng, signal=1.0, intercept=0.3, correlation=0.0):
     X = rng.normal(size=(n, p))
-    return X, np.where(0.3 + signal * X[:, 0] + rng.logistic(size=n) > 0, 1, 0)
+    for j in range(1, p):
+        X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
+    return X, np.where(intercept + signal * X[:, 0] + rng.logistic(size=n) > 0, 1, 0)
 
 
-def coverage(model, shape, level=0.95, **options):
+def coverage(model, shape, level=0.95, data=None, **options):
     """Share of the coefficients that are zero in truth whose interval holds zero, and the share of cautious answers."""
     n, p, repeats = shape
     rng = np.random.default_rng(n + p)
     inside, cautious = [], 0
     for _ in range(repeats):
-        X, y = _draw(n, p, rng)
+        X, y = _draw(n, p, rng, **(data or {}))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -53,10 +63,45 @@ def coverage(model, shape, level=0.95, **options):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("name", MODELS)
 def test_sandwich_intervals_cover_or_say_why_not(name, shape):
-    reached, cautious = coverage(MODELS[name], shape)
+    _covers_or_says(MODELS[name], shape)
+
+
+def _covers_or_says(model, shape, **options):
+    reached, cautious = coverage(model, shape, **options)
     drawn = shape[2] * (shape[1] - 1)
     chance = 2.6 * np.sqrt(0.05 * 0.95 / drawn)  # what a simulation of this size can tell
     assert cautious > 0.5 or abs(reached - 0.95) <= 0.03 + chance, (reached, cautious)
+
+
+OTHER_ROWS = {"correlated": {"correlation": 0.8}, "unbalanced": {"intercept": -2.6}, "rare": {"intercept": -3.5}}
+
+
+@pytest.mark.parametrize("shape", [(60, 6, 20), (100, 50, 2), (400, 8, 25)], ids=str)
+@pytest.mark.parametrize("rows", OTHER_ROWS)
+@pytest.mark.parametrize("name", [*MODELS, "balancing"])
+def test_they_do_so_for_correlated_columns_and_unbalanced_classes_too(name, rows, shape):
+    model = BalancingSVC(C=10.0, tol=1e-6) if name == "balancing" else MODELS[name]
+    _covers_or_says(model, shape, data=OTHER_ROWS[rows])
+
+
+@pytest.mark.parametrize("method", ["sandwich", "bootstrap"])
+@pytest.mark.parametrize("name", ["hinge", "balanced_hinge"])
+def test_a_fit_that_lies_on_its_corner_is_told_by_that_reason(name, method):
+    X, y = _draw(400, 5, np.random.default_rng(0), intercept=-3.0)
+    with pytest.warns(Caution, match="lie on a corner"):
+        Inference(MODELS[name].fit(X, y), X, y, method=method, n_resamples=5, random_state=0)
+    weighted = clone(MODELS[name]).set_params(class_weight="balanced").fit(X, y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", Caution)
+        Inference(weighted, X, y, method=method, n_resamples=5, random_state=0)
+    assert not any("lie on a corner" in str(w.message) for w in caught)  # the remedy is one
+
+
+def test_a_handful_of_rows_of_one_class_is_told_whatever_the_others_are():
+    X, y = _draw(300, 4, np.random.default_rng(0), intercept=-4.2)
+    assert 3 < y.sum() < 15
+    with pytest.warns(Caution, match="the smaller class has"):
+        Inference(MarginClassifier(C=10.0).fit(X, y), X, y)
 
 
 @pytest.mark.parametrize("name", ["logistic", "squared", "squared_hinge", "coherence"])

@@ -138,6 +138,21 @@ def test_class_and_sample_weights_act_together_as_repeated_rows_do(class_weight)
     np.testing.assert_allclose(weighted.coef_interval(), repeated.coef_interval(), rtol=1e-5)
 
 
+def test_resamples_count_weights_as_repeated_rows():
+    X, y = _draw(60, np.random.default_rng(6))
+    count = np.full(60, 4.0)
+    options = {"method": "bootstrap", "n_resamples": 150, "random_state": 0}
+    model = MarginClassifier()
+    weighted = Inference(model.fit(X, y, sample_weight=count), X, y, sample_weight=count, **options)
+    rows = np.repeat(np.arange(60), 4)
+    repeated = Inference(model.fit(X[rows], y[rows]), X[rows], y[rows], **options)
+    assert weighted.df_ == repeated.df_
+    np.testing.assert_allclose(weighted.standard_errors_, repeated.standard_errors_, rtol=0.35)  # twice if not counted
+    few = np.where(y == 1, 1.0, 1e-3)
+    with pytest.raises(ValueError, match="whole rows"):
+        Inference(model.fit(X, y, sample_weight=few), X, y, sample_weight=few, **options)
+
+
 def test_losses_without_a_link_have_no_probability_interval():
     X, y = _draw(250, np.random.default_rng(9))
     inference = Inference(MarginClassifier(loss="hinge", C=10.0).fit(X, y), X, y)

@@ -28,7 +28,7 @@ def test_golden_covariance(name, loss):
     design = np.column_stack([np.ones(n), X])
     margins, cost = y * (design @ theta), np.full(n, 1 / (n * case["lam"]))
     ridge = np.array([0.0, 1.0, 1.0])
-    slope = optimal_slope(loss, design * y[:, None], margins, cost, ridge * theta)
+    slope = optimal_slope(loss, design * y[:, None], margins, cost, ridge * theta, np.ones(n))
     got = sandwich(LinearFit(loss, design, margins, np.ones(n), cost, ridge, slope, case.get("bandwidth")))
     np.testing.assert_allclose(got, case["cov"], rtol=1e-6)
 
@@ -66,3 +66,15 @@ def test_bandwidth_shrinks_faster_for_a_loss_that_is_flat_beyond_its_corner():
     margins = np.random.default_rng(0).normal(size=1000)
     wide = kink_bandwidth(margins, np.ones(1000), flat=False)
     assert kink_bandwidth(margins, np.ones(1000), flat=True) == pytest.approx(wide * 1000 ** (1 / 5 - 1 / 3))
+
+
+def test_rows_on_a_corner_share_its_slopes_alike_whether_repeated_or_weighed():
+    """More of them than columns, so that many slopes make the point stationary."""
+    rng = np.random.default_rng(0)
+    signed, margins = rng.integers(-1, 2, size=(30, 3)).astype(float), rng.choice([0.5, 1.0, 1.5], size=30)
+    count, cost, pull = rng.integers(1, 5, size=30).astype(float), rng.uniform(0.5, 2, size=30), rng.normal(size=3)
+    rows = np.repeat(np.arange(30), count.astype(int))
+    for loss in (losses.Hinge(), losses.BalancedHinge(1.0)):
+        weighed = optimal_slope(loss, signed, margins, cost, pull, count)
+        repeated = optimal_slope(loss, signed[rows], margins[rows], cost[rows], pull, np.ones(len(rows)))
+        np.testing.assert_allclose(weighed[rows], repeated, atol=1e-9)

@@ -202,7 +202,7 @@ def _linear_fit(estimator: Any, rows: _Rows) -> tuple[LinearFit, Array, NDArray[
     free = np.arange(len(theta)) >= (0 if getattr(estimator, "fit_intercept", True) else 1)
     design, ridge = design[:, free], np.r_[0.0, np.ones(len(theta) - 1)][free]
     signed = design * rows.signs[:, None]
-    slope = optimal_slope(estimator.loss_, signed, margins, rows.weight * cost, ridge * theta[free])
+    slope = optimal_slope(estimator.loss_, signed, margins, cost, ridge * theta[free], rows.weight)
     return LinearFit(estimator.loss_, design, margins, rows.weight, cost, ridge, slope), theta[free], free
 
 
@@ -227,7 +227,9 @@ def _sandwich_of(estimator: Any, rows: _Rows) -> tuple[Array, float]:
             "use fewer features, a smaller C, or more rows."
         )
     _suitable.warn_if_crowded(fit)
+    _suitable.warn_of_rare_class(fit, rows.signs)
     _suitable.warn_of_corners(fit)
+    _suitable.warn_if_gathered(fit.loss, fit.margins, fit.frequency, len(theta))
     _suitable.warn_of_other_minima(fit)
     assert fit.slope is not None
     gradient = fit.design.T @ (rows.signs * fit.frequency * fit.cost * fit.slope) + fit.ridge * theta
@@ -239,14 +241,19 @@ def _sandwich_of(estimator: Any, rows: _Rows) -> tuple[Array, float]:
 
 
 def _bootstrap(estimator: Any, rows: _Rows, n_resamples: int, rng: Any) -> Array:
-    n, y = len(rows.signs), rows.labels(estimator)
-    _suitable.warn_of_resampling(estimator, rows.X.shape[1] / float(rows.weight.sum()), _BOOTSTRAP_CROWDED)
+    """Coefficients of refits on as many rows as the weights add up to; a row of weight two is drawn twice as often."""
+    total, y = float(rows.weight.sum()), rows.labels(estimator)
+    _suitable.check_rows_to_draw(rows.signs, rows.weight)
+    _suitable.warn_of_resampling(estimator, rows.X.shape[1] / total, _BOOTSTRAP_CROWDED)
+    margins = rows.signs * np.ravel(estimator.decision_function(rows.X))
+    _suitable.warn_if_gathered(estimator.loss_, margins, rows.weight, rows.X.shape[1] + 1)
+    n_drawn = round(total)
     draws: list[Array] = []
     while len(draws) < n_resamples:
-        count = rng.multinomial(n, np.full(n, 1 / n)) * rows.weight
+        count = rng.multinomial(n_drawn, rows.weight / total)
         if len(np.unique(y[count > 0])) < 2:
             continue
-        fit = clone(estimator).fit(rows.X, y, sample_weight=count)
+        fit = clone(estimator).fit(rows.X, y, sample_weight=count * (total / n_drawn))
         draws.append(np.r_[np.ravel(fit.intercept_), np.ravel(fit.coef_)])
     return np.array(draws)
 

@@ -33,6 +33,7 @@ Array = NDArray[np.floating[Any]]
 
 _NEARLY_FLAT = 0.05
 _MOST_LEVERAGE = 0.99
+_ON_CORNER = 1e-5  # distance of a margin from a corner within which a converged fit has put it there
 
 
 def kink_bandwidth(margins: Array, frequency: Array, *, flat: bool) -> float:
@@ -47,18 +48,20 @@ def kink_bandwidth(margins: Array, frequency: Array, *, flat: bool) -> float:
     return 1.06 * width * n ** (-1 / 3 if flat else -1 / 5)
 
 
-def optimal_slope(loss: Loss, signed: Array, margins: Array, cost: Array, pull: Array, tol: float = 1e-5) -> Array:
+def optimal_slope(loss: Loss, signed: Array, margins: Array, cost: Array, pull: Array, frequency: Array) -> Array:
     """``phi'`` with the subgradients that make the point stationary at rows on a corner.
 
-    ``signed`` holds ``y_i x_i``; stationarity is ``sum_i cost_i g_i y_i x_i + pull = 0``. Rows off every corner have
-    ``g = phi'``; the few on one (no more than columns, in general position) are solved for by least squares.
+    ``signed`` holds ``y_i x_i``; stationarity is ``sum_i frequency_i cost_i g_i y_i x_i + pull = 0``. Rows off every
+    corner have ``g = phi'``; those on one (no more than columns, in general position) are solved for by least squares.
+    Of several solutions it is the one whose ``sum_i frequency_i g_i^2`` is least, the same for rows and for repeats.
     """
     slope = np.array(loss.slope(margins), dtype=float)
+    pulls, copies = signed * (frequency * cost)[:, None], np.sqrt(frequency)
     for kink in loss.kinks:
-        elbow = np.abs(margins - kink.at) <= tol
+        elbow = np.abs(margins - kink.at) <= _ON_CORNER
         if elbow.any():
-            rest = signed[~elbow].T @ (cost[~elbow] * slope[~elbow]) + pull
-            found = np.linalg.lstsq((signed[elbow] * cost[elbow, None]).T, -rest, rcond=None)[0]
+            rest = pulls[~elbow].T @ slope[~elbow] + pull
+            found = np.linalg.lstsq((pulls[elbow] / copies[elbow, None]).T, -rest, rcond=None)[0] / copies[elbow]
             low, high = sorted((kink.left_slope, kink.right_slope))
             slope[elbow] = np.clip(found, low, high)
     return slope

@@ -19,17 +19,23 @@ __all__ = [
     "Caution",
     "check_estimator",
     "check_rows",
+    "check_rows_to_draw",
     "warn_if_crowded",
     "warn_if_elsewhere",
+    "warn_if_gathered",
     "warn_if_shrunk",
     "warn_of_corners",
     "warn_of_other_minima",
+    "warn_of_rare_class",
     "warn_of_resampling",
 ]
 
 _CROWDED, _CROWDED_NONCONVEX = 0.3, 0.15  # degrees of freedom per row beyond which leverages no longer correct enough
 _FEW_ROWS = 200  # with corners: the density of the margins there is known too roughly
 _STEEP = 2.0  # ratio of the two slopes of a corner, beyond which the fit itself is far from its limit
+_RARE, _RARE_NONCONVEX = 15, 100  # rows of the smaller class below which leverages correct too little or too much
+_RARE_SHARE = 0.2  # of all rows, below which a bounded loss is near to giving the class up
+_GATHERED, _AT_CORNER = 0.1, 1e-3  # share of rows within this distance of a corner, beyond one for each coefficient
 _BENT_DOWN = 1 / 3  # share of the curvature that rows on which the loss bends down take away
 _ELSEWHERE = 0.3  # standard errors from the minimum of the rows given; converged fits are within .1, others beyond .6
 _JUMPS = (
@@ -93,14 +99,40 @@ def check_rows(estimator: Any, X: Any, y: Any) -> np.ndarray:
     return np.where(y == estimator.classes_[1], 1.0, -1.0)
 
 
+def check_rows_to_draw(signs: np.ndarray, weight: np.ndarray) -> None:
+    """Raises where a class weighs less than the one row that a resample has to draw of it."""
+    least = min(float(weight[signs > 0].sum()), float(weight[signs < 0].sum()))
+    if round(least) < 1:
+        raise ValueError(
+            f"sample_weight adds up to {least:.3g} rows of one class, but a resample draws whole rows; multiply the "
+            "weights by a constant so that they say how many rows each stands for."
+        )
+
+
 def warn_if_crowded(fit: LinearFit) -> None:
     """Too many degrees of freedom for the corrections, unless the fit is linear in the labels."""
-    quadratic = not fit.loss.kinks and np.ptp(fit.curvature) <= 1e-12 * np.abs(fit.curvature).max()
-    limit = 0.5 if quadratic else _CROWDED if fit.loss.convex else _CROWDED_NONCONVEX
+    limit = 0.5 if _quadratic(fit) else _CROWDED if fit.loss.convex else _CROWDED_NONCONVEX
     if fit.df > limit * fit.n:
         _warn(
             f"the fit spends {fit.df:.0f} degrees of freedom on {fit.n:g} rows; beyond {limit:g} per row the intervals "
             "of this loss are too short or too long. Use fewer features, a smaller C, or more rows."
+        )
+
+
+def _quadratic(fit: LinearFit) -> bool:
+    """Whether the loss bends alike at every row, so that the fit is linear in the labels."""
+    return not fit.loss.kinks and bool(np.ptp(fit.curvature) <= 1e-12 * np.abs(fit.curvature).max())
+
+
+def warn_of_rare_class(fit: LinearFit, signs: np.ndarray) -> None:
+    """The rows of the smaller class carry the fit; few of them are no large sample, however many the others are."""
+    least = min(float(fit.frequency[signs > 0].sum()), float(fit.frequency[signs < 0].sum()))
+    needed = _RARE_NONCONVEX if not fit.loss.convex and least < _RARE_SHARE * fit.n else _RARE
+    if least < needed and not _quadratic(fit):
+        _warn(
+            f"the smaller class has {least:g} of {fit.n:g} rows; with fewer than {needed} the intervals of "
+            f"{fit.loss!r} may be too short or too long. Use more rows of it or a loss that bends alike everywhere "
+            "('least_squares')."
         )
 
 
@@ -119,6 +151,19 @@ def warn_of_corners(fit: LinearFit) -> None:
         _warn(
             f"{fit.loss!r} is {ratio:.3g} times as steep beyond its corner as before it; such a fit is biased at any "
             "ordinary number of rows and its intervals are too short. Use a smaller balance or a smooth loss."
+        )
+
+
+def warn_if_gathered(loss: Loss, margins: np.ndarray, frequency: np.ndarray, n_coefficients: int) -> None:
+    """A good part of the rows on corners: the fit is nearly constant, and the margins there have no density."""
+    corners = [kink.at for kink in loss.kinks if kink.jump > 0]
+    on = np.any([np.abs(margins - at) <= _AT_CORNER for at in corners], axis=0) if corners else np.zeros(len(margins))
+    share = (float(frequency @ on) - n_coefficients) / float(frequency.sum())
+    if share > _GATHERED:
+        _warn(
+            f"{share:.0%} of the rows lie on a corner of {loss!r}, as where one class wins everywhere or rows repeat "
+            "each other; margins have no density there and the intervals say nothing. Use class_weight='balanced' or "
+            "a smooth loss."
         )
 
 
