@@ -151,6 +151,9 @@ def test_resamples_count_weights_as_repeated_rows():
     few = np.where(y == 1, 1.0, 1e-3)
     with pytest.raises(ValueError, match="whole rows"):
         Inference(model.fit(X, y, sample_weight=few), X, y, sample_weight=few, **options)
+    many = np.full(60, 1e20)
+    with pytest.raises(ValueError, match="one by one"):
+        Inference(model.set_params(C=1e-20).fit(X, y, sample_weight=many), X, y, sample_weight=many, **options)
 
 
 def test_losses_without_a_link_have_no_probability_interval():

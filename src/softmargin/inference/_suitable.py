@@ -36,6 +36,7 @@ _STEEP = 2.0  # ratio of the two slopes of a corner, beyond which the fit itself
 _RARE, _RARE_NONCONVEX = 15, 100  # rows of the smaller class below which leverages correct too little or too much
 _RARE_SHARE = 0.2  # of all rows, below which a bounded loss is near to giving the class up
 _GATHERED, _AT_CORNER = 0.1, 1e-3  # share of rows within this distance of a corner, beyond one for each coefficient
+_MOST_ROWS = 2.0**53  # that doubles count one by one
 _BENT_DOWN = 1 / 3  # share of the curvature that rows on which the loss bends down take away
 _ELSEWHERE = 0.3  # standard errors from the minimum of the rows given; converged fits are within .1, others beyond .6
 _JUMPS = (
@@ -100,7 +101,12 @@ def check_rows(estimator: Any, X: Any, y: Any) -> np.ndarray:
 
 
 def check_rows_to_draw(signs: np.ndarray, weight: np.ndarray) -> None:
-    """Raises where a class weighs less than the one row that a resample has to draw of it."""
+    """Raises where a class weighs less than the one row that a resample has to draw of it, or all rows beyond counting."""
+    if float(weight.sum()) > _MOST_ROWS:
+        raise ValueError(
+            f"sample_weight adds up to {weight.sum():.3g} rows, more than a resample can draw one by one; divide the "
+            "weights by a constant so that they say how many rows each stands for."
+        )
     least = min(float(weight[signs > 0].sum()), float(weight[signs < 0].sum()))
     if round(least) < 1:
         raise ValueError(
