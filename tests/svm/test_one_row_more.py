@@ -6,6 +6,7 @@ Rows decided the method once: below a thousand a kernel of low rank was refined 
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def test_the_objective_grows_by_no_more_than_the_loss_of_the_row_that_is_added(m
 def test_probabilities_of_the_disk_hardly_move_with_a_row(rule):
     X, y = make_disk(SIZES[-1], rule=rule, random_state=7)[:2]
     shares = [ProbabilisticSVC(kernel="rbf").fit(X[:n], y[:n]).predict_proba(X)[:, 1] for n in SIZES]
-    for one, other in zip(shares, shares[1:], strict=False):
+    for one, other in pairwise(shares):
         assert np.abs(one - other).mean() < 0.02
 
 
