@@ -30,6 +30,7 @@ __all__ = [
     "RESAMPLES",
     "TEXT",
     "Constraint",
+    "as_array",
     "check_each",
     "check_fitted",
     "check_labels",
@@ -41,6 +42,7 @@ __all__ = [
     "check_training_rows",
     "check_unmasked",
     "class_codes",
+    "count_rows",
     "finite_numbers",
     "having",
     "instance",
@@ -191,7 +193,7 @@ def check_fitted(name: str, model: Any) -> None:
 def check_labels(y: Any, classes: Any, n: int, names: tuple[str, str] = ("y", "X")) -> np.ndarray:
     """Labels of ``n`` rows, one of ``classes`` each; ``names`` are those of the labels and of the rows."""
     check_one_type(names[0], y)
-    y, known = np.asarray(y), np.asarray(classes).tolist()
+    y, known = as_array(names[0], y), np.asarray(classes).tolist()
     if y.shape != (n,):
         raise ValueError(f"{names[0]} must hold one label per row of {names[1]}; got shape {y.shape} for {n} rows.")
     unknown = [label for label in dict.fromkeys(y.tolist()) if label not in known]
@@ -199,6 +201,22 @@ def check_labels(y: Any, classes: Any, n: int, names: tuple[str, str] = ("y", "X
         shown = f"{known[:10]}{' and more' if len(known) > 10 else ''}"
         raise ValueError(f"{names[0]} must hold labels that the model was fitted to, {shown}; got {unknown[0]!r}.")
     return y
+
+
+def as_array(name: str, value: Any) -> np.ndarray:
+    """An array of whatever holds values of one shape; lists of several lengths are refused by the argument's name."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} must hold one value per row; got lists of several lengths.") from None
+
+
+def count_rows(name: str, X: Any) -> int:
+    """The number of rows of a table of any kind; what is none is refused by the argument's name."""
+    from sklearn.utils.validation import _num_samples
+
+    with said_of(name):
+        return int(_num_samples(X))
 
 
 def check_unmasked(name: str, value: Any) -> None:
@@ -304,7 +322,7 @@ def check_one_type(name: str, labels: Any) -> None:
 def class_codes(name: str, labels: Any) -> tuple[Any, Any]:
     """The labels in their order and the number of each row's label among them."""
     check_one_type(name, labels)
-    found = np.asarray(labels)
+    found = as_array(name, labels)
     if found.ndim != 1:
         raise ValueError(f"{name} must hold one label per row; got shape {found.shape}.")
     if found.dtype.kind in "fcMm" and np.any(found != found):

@@ -154,6 +154,15 @@ def test_pickled_arrays_are_refused(written, tmp_path):
         sm.load(rewritten(written, tmp_path / "smuggled", smuggle))
 
 
+@pytest.mark.parametrize("header", [b"{'descr': '<f8'", b"(\n", b"{'descr': (, 'shape': ()}", b"\x00\xff", b""])
+def test_headers_that_say_nothing_are_refused(written, tmp_path, header):
+    def garble(manifest, members):
+        members["arrays/0.npy"] = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+
+    with pytest.raises(sm.InvalidModelFile, match="header"):
+        sm.load(rewritten(written, tmp_path / "garbled", garble))
+
+
 @pytest.mark.parametrize("name", ["../escape.npy", "/tmp/escape.npy", "arrays/../../escape.npy"])
 def test_members_with_paths_write_nothing(written, tmp_path, name):
     def escape(manifest, members):

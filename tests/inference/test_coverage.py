@@ -173,3 +173,23 @@ def test_split_intervals_are_valid_under_pure_noise_or_refused(n, p, C):
     found = np.concatenate(inside) if inside else np.ones(0)
     assert len(found) < 20 or found.mean() >= 0.95 - 0.03 - 2.6 * np.sqrt(0.05 * 0.95 / len(found)), found.mean()
     assert len(inside) + refused == 40
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MarginClassifier(l1_ratio=1.0, C=0.3),
+        MarginClassifier(penalty="scad", C=0.3),
+        CoherenceClassifier(l1_ratio=1.0, C=0.3),
+        RobustSVC(l1_ratio=1.0, sigma=2.0, C=0.3),
+        TruncatedLogisticRegression(l1_ratio=1.0, scheme=None, level=5.0, C=0.3),
+        BalancingSVC(),  # selects nothing, and is split all the same
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_estimator_is_split(model):
+    X, y = _draw(400, 6, np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Caution)
+        low, high = Inference(model.fit(X, y), X, y, method="split", random_state=0).coef_interval()[0]
+    assert 0 < low < high

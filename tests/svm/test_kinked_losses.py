@@ -257,17 +257,6 @@ def test_collinear_columns_and_a_narrow_band_need_no_exact_factor():
     assert MarginClassifier(loss="hinge", C=100.0).fit(X, y).solution_.converged
 
 
-def test_the_cost_of_a_smooth_kernel_has_no_cliff_in_the_number_of_rows():
-    rng = np.random.default_rng(7)
-    counts = []
-    for n in (900, 1100):
-        X = rng.normal(size=(n, 2)) / 2
-        y = np.where(rng.random(n) < np.where(X[:, 0] > 0, 0.8, 0.2), 1.0, -1.0)
-        K = Problem(Hinge(), expand(X, Kernel("rbf", 0.5)), y, np.ones(n), ElasticNet(0.0))
-        counts.append(solve(K, tol=1e-4).n_iter)
-    assert counts[0] <= 4 * counts[1] + 50  # working sets: refinement of few rows takes no more than the solution
-
-
 def test_a_stiff_kernel_of_low_rank_is_solved_as_its_features_are():
     rng = np.random.default_rng(3)
     X = np.where(rng.random((160, 6)) < 0.5, 0.0, 1000.0 + 3 * rng.normal(size=(160, 6)))

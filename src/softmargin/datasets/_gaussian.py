@@ -67,6 +67,7 @@ def make_wavy(n: int = 100, *, scale: float = 0.3, random_state: Any = None) -> 
     """
     require_size(n, 2)
     require_spread(scale, "scale")
+    scale = float(scale)
     rng = random_numbers(random_state)
     means = np.array([[3, -0.5], [-1, -0.5], [0, -1], [1, 0.5], [-3, 0.5], [0, 1]], dtype=float)
     spreads = np.tile([[scale, scale], [scale, scale], [4 * scale, scale / 3]], (2, 1))

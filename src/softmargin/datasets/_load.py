@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from softmargin._constraints import BOOLEAN, check_each
 from softmargin.datasets._encode import encode_table, encode_text, standardized
 
 __all__ = ["DataNotFound", "Dataset", "available", "data_directory", "load"]
 
+_SWITCHES = dict.fromkeys(("encode", "standardize", "download"), BOOLEAN)
 _EMBEDDED = ("breast_cancer", "digits", "iris", "wine")
 
 _NAME = re.compile(r"\w[\w .+()-]*")
@@ -121,6 +123,7 @@ def load(
     ((569, 30), ['malignant', 'malignant', 'malignant'])
     """
     _require_name(name)
+    check_each(_SWITCHES, encode=encode, standardize=standardize, download=download)
     data = _from_directory(name) or _from_sklearn(name)
     if data is None and not download:
         raise DataNotFound(_how_to_get(name, "downloads are off (download=False)"))

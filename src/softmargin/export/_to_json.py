@@ -51,6 +51,6 @@ def _card(model: Any) -> dict[str, Any]:
         return {"steps": steps, **_card(model.steps[-1][1])}
     if isinstance(model, type) or not hasattr(model, "_card"):
         shown = repr(model) if isinstance(model, type) else type(model).__name__
-        raise NotExportable(f"{shown} has no scorecard; to_json reads softmargin's classifiers, fitted.")
+        raise NotExportable(f"{shown} has no scorecard; model must be a fitted classifier of softmargin.")
     found: dict[str, Any] = model._card()
     return found

@@ -11,6 +11,7 @@ import importlib
 import io
 import math
 from collections.abc import Collection
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -199,7 +200,10 @@ def _read_array(content: bytearray) -> np.ndarray:
     buffer = io.BytesIO(content)
     if np.lib.format.read_magic(buffer) != (1, 0):
         raise InvalidModelFile("an array has an unknown format.")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer, max_header_size=1000)
+    try:
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer, max_header_size=1000)
+    except (SyntaxError, ValueError, TokenError) as error:  # NumPy parses it as Python says a dict
+        raise InvalidModelFile(f"the header of an array says nothing ({error}).") from None
     if dtype.hasobject or dtype.fields is not None:
         raise InvalidModelFile(f"an array has dtype {dtype}.")
     start = buffer.tell()

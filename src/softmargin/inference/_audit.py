@@ -13,9 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_y, _num_samples
+from sklearn.utils.validation import _check_y
 
-from softmargin._constraints import LEVEL, RANDOM_STATE, check_one_type, class_codes, integer, real_numbers
+from softmargin._constraints import (
+    LEVEL,
+    RANDOM_STATE,
+    as_array,
+    check_one_type,
+    class_codes,
+    count_rows,
+    integer,
+    real_numbers,
+)
 from softmargin._parameters import FOLDS
 from softmargin.expansions import ChunkedRows, with_rows
 from softmargin.inference._annotators import dawid_skene, encode_answers, recode
@@ -108,7 +117,7 @@ def audit_labels(
     if chunks is not None:
         (X, y), sample_weight = chunks, None
     X = with_rows(X)
-    n = _num_samples(X)
+    n = count_rows("X", X)
     if not n:
         raise ValueError("X has no rows; there are no labels to audit.")
     answers = None if annotators is None else _answers(annotators, n)
@@ -164,7 +173,7 @@ def _labels(y: Any, answers: tuple[NDArray[Any], NDArray[np.intp]] | None, n: in
     if y is None:
         raise ValueError("y is missing; give the labels to audit, or annotators whose consensus is audited.")
     check_one_type("y", y)
-    y = np.asarray(y)
+    y = as_array("y", y)
     if y.ndim == 2 and y.shape[1] > 1:
         soft = np.issubdtype(y.dtype, np.number) and np.all(y >= 0) and np.allclose(y.sum(axis=1), 1)
         if not soft:
@@ -209,7 +218,7 @@ def _given_probabilities(probabilities: Any, n: int, classes: NDArray[Any]) -> A
 def _check_groups(groups: Any, n: int) -> NDArray[Any] | None:
     if groups is None:
         return None
-    groups = np.asarray(groups)
+    groups = as_array("groups", groups)
     if groups.shape != (n,):
         raise ValueError(f"groups must hold one value per row; got shape {groups.shape} for {n} rows.")
     return groups

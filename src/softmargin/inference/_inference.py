@@ -272,7 +272,9 @@ def _split(estimator: Any, rows: _Rows, rng: Any) -> tuple[Array, Array, float]:
             f"second (at most {_SPLIT_CROWDED:g} per row); lower C or raise l1_ratio."
         )
     second = rest.take(slice(None), chosen)
-    plain = clone(estimator).set_params(l1_ratio=0.0, penalty=None, C=_UNPENALISED * estimator.C)
+    known = estimator.get_params(deep=False)
+    ridge = {name: value for name, value in {"l1_ratio": 0.0, "penalty": None}.items() if name in known}
+    plain = clone(estimator).set_params(C=_UNPENALISED * estimator.C, **ridge)
     plain.fit(second.X, second.labels(estimator), sample_weight=second.weight)
     used = np.r_[0, chosen + 1]
     theta = np.zeros(rows.X.shape[1] + 1)

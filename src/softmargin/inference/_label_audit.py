@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from softmargin._constraints import AXES, LEVEL, Constraint, integer, mapping, one_of, several
+from softmargin._constraints import AXES, LEVEL, NONE, PATH, Constraint, having, integer, mapping, one_of, several
 from softmargin.inference._annotators import Consensus
 from softmargin.inference._leaks import find_leaks
 from softmargin.inference._noise_model import Estimate, NoiseModel
@@ -33,6 +33,7 @@ JUDGES = (
     | Constraint("a classifier with predict_proba or decision_function", _judges)
     | several("a list of them (not an empty list)", _judges)
 )
+_FILE = PATH | NONE | having("an open file", "write")
 _DECISIONS = mapping("a dict from rows to decisions") | Constraint(
     "a frame with columns row and decision", lambda value: {"row", "decision"} <= set(getattr(value, "columns", ()))
 )
@@ -139,6 +140,7 @@ class LabelAudit:
 
     def to_csv(self, path: Any, **options: Any) -> Any:
         """Write the table, with an empty column ``decision`` to be filled in and given to :meth:`apply`."""
+        _FILE.check("path", path)
         return self.table.assign(decision="").to_csv(path, **({"index": False} | options))
 
     def apply(self, decisions: Any = None, *, fdr: float = 0.1) -> tuple[Any, Any, Any]:

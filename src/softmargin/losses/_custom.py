@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from softmargin._constraints import BOOLEAN, NONE, TEXT, Constraint, check_each, number
+from softmargin._constraints import BOOLEAN, NONE, TEXT, Constraint, check_each, instance, number
 from softmargin.losses._base import Array, Kink, Loss, Majorizer, NoLink, floating, require
 from softmargin.losses._corners import find_corners
 from softmargin.losses._differentiate import Function, differentiate, label
@@ -38,6 +38,7 @@ _ALLOWED = {
     **dict.fromkeys(("slope", "curvature", "weight", "majorize"), NONE | _OF_MARGINS),
     "log_odds": NONE | Constraint("a function of the scores", callable),
     "name": TEXT,
+    "base": NONE | instance("a convex Loss", Loss),
     **dict.fromkeys(("convex", "smooth"), NONE | BOOLEAN),
     "curvature_bound": NONE | number("a nonnegative number", lambda value: value >= 0),
     "floor": NONE | number("a finite number", lambda value: abs(value) < math.inf),

@@ -14,10 +14,16 @@ __all__ = ["check_given"]
 
 
 def _are_costs(value: Any) -> bool:
-    if np.ndim(value) != 1:
+    try:
+        values = np.asarray(value)
+    except ValueError:  # lists of several lengths
         return False
-    values = np.asarray(value)
-    return values.dtype.kind in "iuf" and values.size > 0 and bool(np.all((values > 0) & (values < np.inf)))
+    return (
+        values.ndim == 1
+        and values.dtype.kind in "iuf"
+        and len(values) > 0
+        and bool(np.all((values > 0) & (values < np.inf)))
+    )
 
 
 _ALLOWED = {

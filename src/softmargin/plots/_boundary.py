@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -166,10 +167,13 @@ class BoundaryDisplay:
         self.ax_ = new_axes(ax, (5.6, 4.6))
         self.figure_ = self.ax_.figure
         style = {"colors": INK, "linewidths": 1.8} | (boundary or {})
-        if self.response.ndim == 2:
-            self._draw_two(levels, style)
-        else:
-            self._draw_many(style)
+        draw = partial(self._draw_two, levels) if self.response.ndim == 2 else self._draw_many
+        try:
+            draw(style)
+        except (AttributeError, TypeError, ValueError) as error:
+            if not boundary:
+                raise
+            raise ValueError(f"boundary={boundary!r} holds what matplotlib's contour does not take: {error}") from error
         if points is not None:
             self._draw_points(*points, size)
         self.ax_.set_xlim(self.grid[0][[0, -1]])

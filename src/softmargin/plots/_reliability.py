@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from softmargin._constraints import AXES, LEVEL, check_fitted, check_labels, having, instance
+from softmargin._constraints import AXES, LEVEL, NONE, Constraint, check_fitted, check_labels, having, instance
 from softmargin.plots._style import INK, SOFT, class_colour, clean, new_axes
 from softmargin.probability import CalibrationError, calibration_error
 
 __all__ = ["ReliabilityDisplay"]
 
+
+def _is_colour(value: Any) -> bool:
+    from matplotlib.colors import is_color_like
+
+    return bool(is_color_like(value))
+
+
+_COLOUR = NONE | Constraint("a colour of matplotlib's", _is_colour)
 _CALIBRATION = instance("a result of softmargin.probability.calibration_error", CalibrationError)
 _PROBABILITIES = having("a classifier with predict_proba (ScoreCalibrator gives it one)", "predict_proba")
 
@@ -77,6 +85,7 @@ class ReliabilityDisplay:
     def plot(self, ax: Any = None, *, colour: Any = None) -> ReliabilityDisplay:
         """Draw the bins, their intervals and the diagonal."""
         AXES.check("ax", ax)
+        _COLOUR.check("colour", colour)
         first = ax is None or not ax.lines
         self.ax_ = ax = new_axes(ax, (4.6, 4.4)) if ax is None else clean(ax)
         self.figure_ = ax.figure

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
-from softmargin._constraints import check_unmasked
+from softmargin._constraints import as_array, check_unmasked
 
 __all__ = ["check_weight_range", "checked_weights", "row_weights", "weight_parameters"]
 
@@ -19,14 +19,17 @@ _MOST_WEIGHT = 1e100  # squares of weights, and sums of them, stay below the lar
 def checked_weights(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:
     """One finite, nonnegative number per row, all ones by default."""
     check_unmasked(name, given)
-    kind = "none" if given is None else np.asarray(given).dtype.name
+    kind = "none" if given is None else as_array(name, given).dtype.name
     if kind.startswith(("complex", "str", "bytes", "datetime", "timedelta")):
         raise ValueError(f"{name} must hold a nonnegative number per row; got values of type {kind}.")
     try:
-        return _check_sample_weight(given, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(given, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
     except (TypeError, ValueError, OverflowError) as error:
         said = str(error).replace("sample_weight", name)
         raise ValueError(said if name in said else f"{name} must hold a nonnegative number per row: {said}") from None
+    if not np.isfinite(weight).all():  # one number for all rows is not looked at there
+        raise ValueError(f"{name} contains NaN or infinite values; got {given!r}.")
+    return weight
 
 
 def row_weights(given: Any, n: int, name: str = "sample_weight") -> np.ndarray:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _num_samples
 
 from softmargin._constraints import (
     NONE,
@@ -17,6 +16,7 @@ from softmargin._constraints import (
     check_each,
     check_fitted,
     check_labels,
+    count_rows,
     finite_numbers,
     integer,
     mapping,
@@ -100,7 +100,7 @@ def _beside(held: HeldOut, training: tuple[Any, Any] | None) -> dict[str, Array]
     if training is None:
         return crossed_baselines(held.X, held.codes, len(held.classes))
     X, y = as_table(training[0]), training[1]
-    y = check_labels(y, held.classes, _num_samples(X), ("training[1]", "training[0]"))
+    y = check_labels(y, held.classes, count_rows("training[0]", X), ("training[1]", "training[0]"))
     return fit_baselines(X, y, held.X, held.classes)
 
 
@@ -116,7 +116,7 @@ def _held_out(model: Any, X: Any, y: Any, seed: int) -> HeldOut:
             f"model must have predict_proba; {type(model).__name__} has none. Wrap it in ScoreCalibrator first."
         )
     classes = np.asarray(model.classes_)
-    y = check_labels(y, classes, _num_samples(X))
+    y = check_labels(y, classes, count_rows("X", X))
     if not len(y):
         raise ValueError("y is empty; a report needs rows that the model has not seen.")
     P = np.asarray(model.predict_proba(X), dtype=np.float64)

@@ -28,6 +28,7 @@ _REACH = 1e30  # bounds in units of the scores; beyond 1e9 or so accuracy suffer
 # where a path with 1e-8 has a gap of 1e-11 to 1e-5 and costs as much.
 _JITTERS = (0.0, 1e-8, 1e-7)
 _RIDGE_WORK = 6e8  # multiplications that a ridge on features is worth: some seconds
+_MOST_EVENTS = 2**31 - 1  # what every C long holds
 _RESTARTS = 20  # of a run whose sets fail their own check
 # Scores that directions left out of linear features may move: they cost a gap of half as much of the objective.
 _UNSEEN = (1e-8, 1e-7, 1e-6, 1e-9)
@@ -72,7 +73,7 @@ def trace_path(
     """Trace with as little jitter as goes through exactly; if none does, the most accurate attempt counts."""
     _check_reach(posed.qp)
     best: Path | None = None
-    max_events = options.max_events or 1000 + 50 * len(posed.rows.y)
+    max_events = min(options.max_events or 1000 + 50 * len(posed.rows.y), _MOST_EVENTS)
     whole, stalled = False, set[tuple[float, float]]()  # levels at which a run stopped on the way
     for attempt in options.attempts(posed.rows):
         if (whole and attempt.unseen != _UNSEEN[0]) or (attempt.restarts and attempt[:2] not in stalled):

@@ -222,7 +222,8 @@ class Path:
         if not rows.linear or rows.X.shape[1] * len(values) > _SCORED:
             return lambda X: self._scores(self._check_rows(X), values)
         parts = [(rows.coefficients(u.T / rows.scale), b) for u, b, _ in self._blocks(values, _SCORED)]
-        coef, b = np.hstack([part for part, _ in parts]), np.concatenate([part for _, part in parts])
+        coef = np.hstack([np.empty((rows.X.shape[1], 0)), *(part for part, _ in parts)])
+        b = np.concatenate([np.empty(0), *(part for _, part in parts)])
         return lambda X: rows.feature_scores(self._check_rows(X), coef, b)
 
     def _scores(self, X: Any, t: Array) -> Array:

@@ -28,7 +28,7 @@ from softmargin.paths.exact.path import EXACT, Path, PosedPath
 from softmargin.paths.exact.pieces import AffinePiece, ParametricQP, Piece
 from softmargin.paths.exact.tracer import Tracer
 from softmargin.paths.exact.training_rows import TrainingRows
-from softmargin.probability import checked_weights
+from softmargin.probability import row_weights
 
 __all__ = ["balance_path", "cost_path", "cost_paths", "weight_path"]
 
@@ -317,7 +317,7 @@ def _constant_pieces(rows: TrainingRows, problem: ParametricQP) -> list[Piece]:
 
 def _training_rows(X: Any, y: Any, sample_weight: Any, kernel: Any, **parameters: Any) -> TrainingRows:
     X, y = check_training_rows(canonical_sparse(X), y, accept_sparse="csr", dtype=np.float64)
-    weight = checked_weights(sample_weight, X.shape[0])
+    weight = row_weights(sample_weight, X.shape[0])
     rows = np.flatnonzero(weight > 0)
     classes, codes = class_codes("y", y[rows])
     if len(classes) != 2:

@@ -24,7 +24,7 @@ from softmargin.losses import Loss, get
 from softmargin.paths.arguments import check_given
 from softmargin.paths.grid.continuation import continuation
 from softmargin.penalties import ElasticNet
-from softmargin.probability import checked_weights
+from softmargin.probability import row_weights
 from softmargin.problem import Problem
 from softmargin.solvers import Solution, check_scale, solve
 from softmargin.solvers.ridge import center
@@ -176,7 +176,7 @@ def margin_path(
     loss = get(loss) if isinstance(loss, str) else loss
     if not (loss.convex and loss.smooth):
         raise ValueError(f"margin_path needs a smooth convex loss; got {loss!r}. For the hinge use paths.cost_path.")
-    weights, n_columns = checked_weights(sample_weight, X.shape[0]), X.shape[1]
+    weights, n_columns = row_weights(sample_weight, X.shape[0]), X.shape[1]
     if not weights.all():
         rows = np.flatnonzero(weights)
         X, codes, weights = X[rows], codes[rows], weights[rows]
