@@ -101,7 +101,7 @@ def check_rows(estimator: Any, X: Any, y: Any) -> np.ndarray:
 
 
 def check_rows_to_draw(signs: np.ndarray, weight: np.ndarray) -> None:
-    """Raises where a class weighs less than the one row that a resample has to draw of it, or all rows beyond counting."""
+    """Raises where a class weighs less than the one row a resample has to draw of it, or all rows beyond counting."""
     if float(weight.sum()) > _MOST_ROWS:
         raise ValueError(
             f"sample_weight adds up to {weight.sum():.3g} rows, more than a resample can draw one by one; divide the "
