@@ -40,6 +40,15 @@ def test_a_case_is_the_same_every_time():
     assert first.text == second.text != ""
 
 
+def test_cases_of_given_rows_say_how_to_repeat_them():
+    rows = (150, 200)
+    for outcome in run_cases(2, iter(range(4)), limits=Limits(), rows=rows):
+        assert outcome.repeat.endswith(f"--case {outcome.number} --rows 150 200")
+        again = Case(2, outcome.number, rows=rows)
+        run_here(again)
+        assert again.text == outcome.text
+
+
 def test_every_estimator_has_parameters_to_vary():
     for name, cls in CLASSIFIERS.items():
         model = cls(MarginClassifier()) if "estimator" in cls.__init__.__annotations__ else cls()
