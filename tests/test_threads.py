@@ -4,10 +4,13 @@ import threading
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from softmargin import MarginClassifier
+from softmargin import MarginClassifier, ScoreCalibrator, TunedClassifier, paths
 from softmargin._threads import in_threads, one_blas_thread
+from softmargin.paths.exact.tracer import Tracer
+from softmargin.tuning._judges import PathJudge
 
 
 def blas_threads():
@@ -74,6 +77,64 @@ def test_a_small_fit_runs_on_one_thread():
     X = np.random.default_rng(0).normal(size=(30, 2))
     MarginClassifier(kernel=kernel).fit(X, X[:, 0] > 0)
     assert {1} in seen
+    assert blas_threads() == {2}
+
+
+class Watched(ClassifierMixin, BaseEstimator):
+    """A classifier that notes how many threads its products may use."""
+
+    def fit(self, X, y):
+        self.classes_, self.seen_ = np.unique(y), blas_threads()
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_whatever_a_fit_does_beside_solving_runs_on_one_thread_too():
+    """Judging candidates, calibrating, following a path and scoring rows: as many small products as fits make."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = X[:, 0] > 0
+    assert ScoreCalibrator(Watched(), cv=3).fit(X, y).estimator_.seen_ == {1}
+    seen = []
+
+    def kernel(A, B):
+        seen.append(blas_threads())
+        return A @ B.T
+
+    model = MarginClassifier(kernel=kernel).fit(X, y)
+    seen.clear()
+    model.decision_function(X)
+    assert seen[-1] == {1}
+    assert blas_threads() == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_candidates_and_paths_are_followed_on_one_thread(monkeypatch):
+    seen = []
+
+    def noting(function):
+        def call(*arguments, **options):
+            seen.append(blas_threads())
+            return function(*arguments, **options)
+
+        return call
+
+    monkeypatch.setattr(Tracer, "__init__", noting(Tracer.__init__))
+    monkeypatch.setattr(PathJudge, "_summary", staticmethod(noting(PathJudge._summary)))
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = X[:, 0] + X[:, 1] ** 2 > 0.5
+    paths.weight_path(X, y, kernel="rbf")
+    assert seen
+    assert all(one == {1} for one in seen)
+    before = len(seen)
+    TunedClassifier(MarginClassifier(), grid=3, criterion="cv").fit(X, y)
+    assert len(seen) > before
+    assert all(one == {1} for one in seen)
     assert blas_threads() == {2}
 
 

@@ -146,6 +146,9 @@ def test_weights_reach_the_last_step_of_a_pipeline(data):
     inside = ScoreCalibrator(make_pipeline(StandardScaler(), SVC()), cv=3).fit(X, y, sample_weight=weight)
     plain = make_pipeline(StandardScaler(), SVC()).fit(X, y, svc__sample_weight=weight)
     np.testing.assert_allclose(inside.decision_function(X), plain.decision_function(X))
+    nested = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), SVC()))
+    deep = ScoreCalibrator(nested, cv=3).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(deep.decision_function(X), plain.decision_function(X))
 
 
 def test_a_refit_forgets_the_link_before(data):

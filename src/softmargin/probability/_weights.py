@@ -57,13 +57,13 @@ def weight_parameters(estimator: Any, weight: np.ndarray | None) -> dict[str, np
     """The keyword arguments of ``estimator.fit`` that carry the weights; a pipeline hands them to its last step."""
     if weight is None:
         return {}
-    name, last = "sample_weight", estimator
+    steps, last = [], estimator
     while isinstance(last, Pipeline):
         step, last = last.steps[-1]
-        name = f"{step}__{name}"
+        steps.append(step)
     if not has_fit_parameter(last, "sample_weight"):
         raise ValueError(
             f"sample_weight was given but {type(last).__name__}.fit does not take it; leave it out, or use a "
             "classifier that does."
         )
-    return {name: weight}
+    return {"__".join([*steps, "sample_weight"]): weight}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softmargin._progress import listening, speaking
+from softmargin._threads import one_blas_thread
 from softmargin.estimators._base.fitted_score import fit_or_nothing
 
 if TYPE_CHECKING:
@@ -42,8 +43,15 @@ __all__ = ["CallbackSupportMixin", "fit_task", "with_callbacks"]
 @contextmanager
 def fit_task(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[None]:
     """The door of every ``fit``: it leaves a fitted estimator or an unfitted one, and callbacks are told its steps."""
-    with fit_or_nothing(estimator), _told(estimator, X, y, sample_weight):
+    with fit_or_nothing(estimator), _told(estimator, X, y, sample_weight), one_blas_thread(*_largest_matrix(X)):
         yield
+
+
+def _largest_matrix(X: Any) -> tuple[float, float]:
+    """The features or all pairs of rows, whichever is larger; of rows that come in chunks nobody knows."""
+    n, p = X.shape if len(getattr(X, "shape", ())) == 2 else (np.inf, np.inf)
+    known = isinstance(n, int | np.integer) and isinstance(p, int | np.integer)
+    return (n, max(n, p)) if known else (np.inf, np.inf)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ __all__ = ["FittedScore", "Scored", "Stake", "fit_or_nothing", "in_their_precisi
 _SOME_ROWS, _KEPT = 64, 1e-4
 
 # fields of a solution with a number per training row, which certify a fit and predict nothing
-_ROW_VECTORS = ("dual", "margins", "base")
+_ROW_VECTORS = ("dual", "margins", "base", "kept")
 
 
 _FEW_ROWS, _DROWNED = 16, 1e-2  # rows whose terms are added up, and the rounding of scores that is too much

@@ -7,6 +7,7 @@ first asked for, after asking whether it fits in memory; solvers that need a few
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softmargin._threads import one_blas_thread
 from softmargin.expansions.features import DenseFeatures
 from softmargin.expansions.kernels.gram import check_gram, require_semidefinite
 from softmargin.expansions.kernels.kernel import Kernel
@@ -46,9 +48,11 @@ class KernelScore:
         coef = self.coef.astype(wide, copy=False)
         similarities = self._similarities(X[:0].astype(wide, copy=False))
         step = max(64, _BLOCK_BYTES // max(8 * len(coef), 1))
-        for first in range(0, X.shape[0], step):
-            part = slice(first, min(first + step, X.shape[0]))
-            scores[part] = similarities(X[part].astype(wide, copy=False)) @ coef
+        one_row = X.shape[0] == 1  # which no library shares among threads, and which must not wait
+        with nullcontext() if one_row else one_blas_thread(X.shape[0], len(coef)):
+            for first in range(0, X.shape[0], step):
+                part = slice(first, min(first + step, X.shape[0]))
+                scores[part] = similarities(X[part].astype(wide, copy=False)) @ coef
         return scores
 
     @property

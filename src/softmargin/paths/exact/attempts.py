@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from softmargin._threads import one_blas_thread
 from softmargin.paths.exact.path import EXACT, Path, PosedPath, TraceReport
 from softmargin.paths.exact.pieces import ParametricQP
 from softmargin.paths.exact.tracer import NoStart, Tracer
@@ -72,6 +73,21 @@ def trace_path(
 ) -> Path:
     """Trace with as little jitter as goes through exactly; if none does, the most accurate attempt counts."""
     _check_reach(posed.qp)
+    with one_blas_thread(len(posed.rows.y), len(posed.rows.y)):
+        best = _best_attempt(name, posed, trace, options)
+    if not best.complete:
+        warnings.warn(
+            f"the path stopped after {best.n_events} events; it is exact for {name} in "
+            f"[{best.range[0]:.6g}, {best.range[1]:.6g}]. Raise max_events, or set jitter=1e-7.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return best
+
+
+def _best_attempt(
+    name: str, posed: PosedPath, trace: Callable[[Tracer], tuple[float, ...]], options: TraceOptions
+) -> Path:
     best: Path | None = None
     max_events = min(options.max_events or 1000 + 50 * len(posed.rows.y), _MOST_EVENTS)
     whole, stalled = False, set[tuple[float, float]]()  # levels at which a run stopped on the way
@@ -111,13 +127,6 @@ def trace_path(
             break
     if best is None:
         raise failure
-    if not best.complete:
-        warnings.warn(
-            f"the path stopped after {best.n_events} events; it is exact for {name} in "
-            f"[{best.range[0]:.6g}, {best.range[1]:.6g}]. Raise max_events, or set jitter=1e-7.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
     return best
 
 
