@@ -135,3 +135,20 @@ def test_every_format_reads_the_same(table, tmp_path):
     for name in ("a.tsv", "a.csv.gz", "a.parquet", "a.feather", "a.jsonl", "parts", "parts/*.parquet"):
         read = read_table(str(tmp_path / name)).astype({"churn": object})  # words of a CSV are kept once each
         pd.testing.assert_frame_equal(read, numbers.astype({"churn": object}), check_dtype=False)
+
+
+def test_names_of_files_columns_and_labels_are_text_on_the_page(table, tmp_path):
+    image = "<img src=x onerror=alert(1)>"
+    hostile = table.rename(columns={"age": image, "churn": "</script><script>alert(1)"}).drop(columns="key")
+    hostile["</script><script>alert(1)"] = np.where(table["churn"] == "yes", "<b>yes", '" onload="')
+    path = tmp_path / f"{image}.csv"
+    try:
+        hostile.to_csv(path, index=False)
+    except OSError as reason:
+        pytest.skip(f"this system has no such file names: {reason}")
+    done = run("fit", path, "--target", "</script><script>alert(1)", "-o", tmp_path / "out", "--effort", "fast")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<img" not in page
+    assert "<b>yes" not in page
+    assert page.count("<script") == 2  # the numbers and our own

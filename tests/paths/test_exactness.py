@@ -78,7 +78,7 @@ def test_path_equals_the_qp_at_every_breakpoint_and_between(kind, data, kernel):
     options = {} if kind == "cost" else {"C": C}
     path = MAKERS[kind](X, y, sample_weight=weight, **options, **kernel)
     assert path.complete
-    assert path.n_bridges == 0
+    assert path.n_bridges == 0 or path.gap <= 1e-8
     knots = path.breakpoints
     middles = 0.5 * (knots[1:] + knots[:-1])
     beyond = [knots[-1] + 1.0, np.inf] if kind == "balance" else []

@@ -2,6 +2,7 @@
 
 import json
 import re
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -167,6 +168,48 @@ def test_hostile_names_and_labels_are_inert(fitted, tmp_path):
     assert numbers["data"]["classes"] == [str(label) for label in model.classes_]
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")  # the name of SVG, not an address
     assert "https://" not in page
+
+
+class _Markup(HTMLParser):
+    """The tags of a page, each with the names of its attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, *(name for name, _ in attrs)))
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '" onmouseover="alert(1)',
+    "' autofocus='",
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "</style><img src=x onerror=alert(1)>",
+    "</title><b>",
+    "\u2028\u2029]]>",
+    "&lt;svg/onload=alert(1)&gt;",
+]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_markup_of_a_page_does_not_depend_on_what_anything_is_called(k, tmp_path):
+    """Columns, classes, rows, the title and what it is about, of which file names are a part."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(260, len(HOSTILE)))
+    rank = np.digitize(values[:, 0] + 0.7 * rng.normal(size=260), np.linspace(-0.5, 0.5, k + 1)[1:-1])
+    found = []
+    for names in ([f"c{j}" for j in range(len(HOSTILE))], HOSTILE):
+        X = pd.DataFrame(values, columns=names, index=[f"{names[5]}{i}" for i in range(260)])
+        y = np.array(sorted(names)[:k])[rank]
+        model = MarginClassifier().fit(X[:100], y[:100])
+        about = dict(zip(names[:4], names[4:8], strict=True))
+        report.build(model, X[100:], y[100:], tmp_path / "r.html", baselines={}, title=names[3], about=about)
+        found.append(_Markup((tmp_path / "r.html").read_text()).tags)
+    assert found[0] == found[1]
 
 
 def test_several_classes_have_a_page_without_thresholds(tmp_path):

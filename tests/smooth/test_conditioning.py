@@ -217,16 +217,16 @@ def test_coordinate_descent_can_be_interrupted():
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.normal(size=(4000, 2500)) + rng.normal(size=(4000, 1)))
     y = np.where(X[:, 0] + rng.normal(size=4000) > 0, 1.0, -1.0)
-    before = signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.7)
-        begin = time.perf_counter()
+    before = signal.signal(signal.SIGVTALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    try:  # processor time: other programs may have the machine for any while
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.7)
+        begin = time.process_time()
         with pytest.raises(KeyboardInterrupt):
             fit_for_long(X, y)
-        assert time.perf_counter() - begin < 60
+        assert time.process_time() - begin < 60
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def test_a_path_answers_with_solutions():

@@ -12,13 +12,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from softmargin import MarginClassifier
+from softmargin import BalancingSVC, MarginClassifier
 from softmargin.expansions import DenseFeatures, Kernel, SparseFeatures, expand
 from softmargin.losses import BalancedHinge, Hinge, SquaredHinge
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import BoxQP, GramRows, solve
 from softmargin.solvers.svm.factored_kernel import GramMachines
+from softmargin.solvers.svm.interior_point import interior_point
 
 
 def overlapping(n, p=4, seed=0, noise=1.0):
@@ -348,6 +349,25 @@ def test_low_rank_spares_many_rows_of_large_costs_the_working_sets(C):
     X, y = overlapping(1100, 2)
     model = MarginClassifier(loss="hinge", kernel="rbf", C=C, max_iter=400).fit(X, y)
     assert model.solution_.gap <= model.tol
+
+
+@pytest.mark.parametrize("kernel", ["matern", "rbf"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_many_rows_of_a_smooth_kernel_are_certified_without_a_thousand_working_sets(kernel, intercept):
+    """Their matrix has hundreds of eigenvalues beyond rounding, and few beyond what the tolerance asks for."""
+    X, y = overlapping(1300, 2)
+    model = BalancingSVC(kernel=kernel, C=300.0, fit_intercept=intercept, max_iter=400).fit(X, y)
+    assert model.solution_.gap <= model.tol
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_an_interior_point_is_the_same_by_products_and_by_columns(intercept):
+    X, y = overlapping(60, 4)
+    features = DenseFeatures(X)
+    box = BoxQP(y, np.where(y > 0, -1.0, -2.0), np.where(y > 0, 2.0, 1.0), intercept)
+    ways = [interior_point(features, box, w0=np.zeros(4), tol=1e-9, products=products) for products in (None, X @ X.T)]
+    np.testing.assert_allclose(ways[0].w, ways[1].w, atol=1e-7)
+    np.testing.assert_allclose(ways[0].intercept, ways[1].intercept, atol=1e-7)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])

@@ -31,6 +31,7 @@ from scipy import linalg
 __all__ = [
     "Bordered",
     "Cholesky",
+    "PivotedCholesky",
     "Step",
     "add_to_diagonal",
     "backtrack",
@@ -163,28 +164,56 @@ def definite_cholesky(A: Array) -> Cholesky | None:
     return None if failed else Cholesky(factor)
 
 
+class PivotedCholesky:
+    """``A = ZZ' + E`` from the columns of ``A`` that are asked for, that of the largest remainder next.
+
+    ``E`` is semidefinite and its largest entry on the diagonal; ``Z`` are the ``columns``, and ``Z[pivots]`` is lower
+    triangular. What is found is kept
+    when more columns are asked for.
+    """
+
+    def __init__(self, column: Callable[[int], Array], diagonal: Array, precision: float = _EPS) -> None:
+        self._column, self._left = column, np.array(diagonal, dtype=np.float64)
+        self._Z, self._pivots = np.zeros((len(self._left), 0)), np.empty(0, dtype=np.intp)
+        self.rank = 0
+        self.rounding = len(self._left) * precision * float(self._left.max(initial=0.0))
+
+    @property
+    def columns(self) -> Array:
+        return np.ascontiguousarray(self._Z[:, : self.rank])
+
+    @property
+    def pivots(self) -> NDArray[np.intp]:
+        return self._pivots[: self.rank]
+
+    def grow(self, error: float, most: int) -> bool:
+        """Take columns until no more than such an error is left, or rounding; False where ``most`` do not do."""
+        enough, left = max(error, self.rounding), self._left
+        n, most = len(left), min(most, len(left))
+        Z, pivots = self._Z, self._pivots
+        while n and left.max() > enough:
+            k = self.rank
+            if k >= most:
+                return False
+            if k == len(pivots):  # room for twice as many, which take a quarter of the time that all will
+                room = min(max(64, 2 * k), most)
+                Z = self._Z = np.hstack([Z, np.zeros((n, room - k))])
+                pivots = self._pivots = np.append(pivots, np.zeros(room - k, dtype=np.intp))
+            pivots[k] = pivot = int(np.argmax(left))
+            Z[:, k] = (self._column(pivot) - Z[:, :k] @ Z[pivot, :k]) / np.sqrt(left[pivot])
+            left -= np.square(Z[:, k])
+            left[pivot] = 0.0
+            Z[pivots[:k], k] = 0.0
+            self.rank += 1
+        return True
+
+
 def pivoted_cholesky(
     column: Callable[[int], Array], diagonal: Array, most: int, precision: float = _EPS
 ) -> tuple[Array, NDArray[np.intp]] | None:
-    """``Z`` and pivots with ``A = ZZ'`` up to rounding, from the columns of ``A`` that are asked for.
-
-    The column of the largest remainder is next; ``Z[pivots]`` is lower triangular. None where ``most`` do not do.
-    """
-    n, left = len(diagonal), diagonal.copy()
-    Z, pivots = np.zeros((n, most)), np.empty(most, dtype=np.intp)
-    rounding = n * precision * float(left.max(initial=0.0))
-    for k in range(most + 1):
-        pivot = int(np.argmax(left)) if n else 0
-        if n == 0 or left[pivot] <= rounding:
-            return np.ascontiguousarray(Z[:, :k]), pivots[:k]
-        if k == most:
-            break
-        pivots[k] = pivot
-        Z[:, k] = (column(pivot) - Z[:, :k] @ Z[pivot, :k]) / np.sqrt(left[pivot])
-        left -= np.square(Z[:, k])
-        left[pivot] = 0.0
-        Z[pivots[:k], k] = 0.0
-    return None
+    """``Z`` and pivots with ``A = ZZ'`` up to rounding; None where ``most`` columns do not do."""
+    found = PivotedCholesky(column, diagonal, precision)
+    return (found.columns, found.pivots) if found.grow(0.0, most) else None
 
 
 def bordered_solve(inner: Array, image: Array, row: Array, corner: float, total: float) -> tuple[Array, float]:

@@ -10,8 +10,11 @@ single precision, divided by the lengths of their rows, have eigenvalues down to
 and none of the routes ends. There the eigenvalues beyond the most negative one take its place: the others, of either
 sign, are rounding. In the spectral norm no semidefinite matrix is nearer (Higham 1988).
 
-Of few rows it is not known beforehand, and pair steps are given as much time as the other route takes. Many rows are
-factored where their bounds are large or pair steps have taken as long as that, and only as long as few columns do.
+Of few rows it is not known beforehand, and pair steps are given as much time as the other route takes. Of many rows
+the two take turns of growing length, an interior point at once where bounds are large. Its factor need not be exact:
+what is left of K is semidefinite with entries up to that of its diagonal, and moves scores by no more than its product
+with the multipliers. Smooth kernels have thousands of eigenvalues beyond rounding and some hundreds that the tolerance
+sees (Fine and Scheinberg 2001). Where nearly as many columns as rows are needed, steps are found by K itself.
 """
 
 from __future__ import annotations
@@ -21,10 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.lapack import dpotrf, dpstrf
 
 from softmargin.expansions import DenseFeatures, Expansion
-from softmargin.solvers.linalg import pivoted_cholesky
+from softmargin.solvers.linalg import PivotedCholesky, add_to_diagonal
 from softmargin.solvers.svm.box_qp import (
     EXACT_ROWS,
     FINEST,
@@ -49,8 +52,11 @@ Array = NDArray[np.floating[Any]]
 # A working set counts 2000 pair steps of a nanosecond per row; an interior point takes some three milliseconds and some
 # twenty products of the columns (200 to 1000 rows of 10 to 1000 columns; ``python -m benchmarks growth``).
 _ROWS_OF_A_SET, _COLUMNS_SQUARED_PER_SET = 1500, 6000
-_LOOK = 200  # working sets that take as long as to look for those columns (2000 to 10000 rows)
-_MOST_COLUMNS = 400  # of a factor of many rows: an interior point on so many takes as long as working sets mostly do
+# Of many rows: so many working sets take as long as an interior point on so many columns (1000 to 10000 rows). Beyond
+# the most, factors fill memory. By the products of all rows a step takes as long as on such a share of them as columns.
+_LOOK, _COLUMNS, _MOST_COLUMNS = 200, 750, 3000
+_SHARE = 0.47
+_FINER = 100  # times the accuracy of a factor that has not done
 _FAR = 1e8  # scores that a multiplier at its bound allows: beyond, sums of them hold no digits of a score of one
 _STEPS = 100
 _FINISH = 50  # working sets that the finish may take
@@ -65,7 +71,9 @@ class GramMachines:
     def __init__(self, rows: GramRows, diagonal: Array, features: Expansion | None = None) -> None:
         self.rows, self.diagonal, self._features = rows, diagonal, features
         self._many = rows.whole is None or rows.n > EXACT_ROWS
-        self.crawls = self._looked = False  # pair steps have, or will; whether many rows are of low rank
+        self.crawls = False  # pair steps have, or will
+        self._factor = PivotedCholesky(self._column, diagonal)
+        self._root: tuple[float, Array, DenseFeatures] | None = None  # a ridge, the matrix with it, and its factor
         rows.lengths = np.sqrt(np.maximum(diagonal, 0.0))
 
     @property
@@ -86,39 +94,81 @@ class GramMachines:
 
     def _solve(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> BoxSolution:
         """By the route that is quicker; where pair steps have crawled, the family's next ones are given none."""
-        found = None
         if self._many:
-            start = self._look(box, start, tol, max_iter)
-        elif not self.crawls:
+            return self._by_turns(box, start, tol, max_iter)
+        found = None
+        if not self.crawls:
             found = self._by_pairs(box, start, tol, max_iter)
             if not self.crawls:
                 return found
-        other = _solve_factored(self.rows, self._features, box, tol) if self.crawls and self._features else None
+        other = _solve_factored(self.rows, self._features, box, tol) if self._features else None
         if other is None:
             if found is not None:
                 start = found.u
-            elif isinstance(start, Iterate) and not self._many:
+            elif isinstance(start, Iterate):
                 start = start.u  # its gradient may be that of the rows as they were given
             return solve_box_qp(self.rows, box, start=start, tol=tol, max_iter=max_iter)
-        if not other.converged and other.violation > self.rows.noise(other.u):
-            again = solve_box_qp(
-                self.rows, box, start=other.u, tol=tol, max_iter=min(max_iter, _FINISH + self._patience)
-            )
-            other = again if again.violation < other.violation else other
+        other = self._finished(box, other, tol, max_iter)
         return other if found is None or other.converged or other.gap <= found.gap else found
 
-    def _look(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> Array | Iterate | None:
-        """Look for a low rank where bounds are large or pair steps have taken as long; where they have come to."""
-        if self._looked:
-            return start
-        if float(self.diagonal.max(initial=0.0)) * box.largest <= STIFF:
-            aim = tol if tol >= ROUGH else ROUGH
-            start, reached = pair_steps(self.rows, box, start=start, tol=aim, max_iter=min(_LOOK, max_iter))
-            if reached or max_iter <= _LOOK:
-                return start
-        self._features, self._looked = _low_rank(self.rows, self.diagonal), True
-        self.crawls = self._features is not None
-        return start
+    def _finished(self, box: BoxQP, found: BoxSolution, tol: float, max_iter: int) -> BoxSolution:
+        """An interior point's solution, or what few pair steps make of it."""
+        if found.converged or found.violation <= self.rows.noise(found.u):
+            return found
+        few = min(max_iter, _FINISH + self._patience)
+        again = solve_box_qp(self.rows, box, start=found.u, tol=tol, max_iter=few)
+        return again if again.violation < found.violation else found
+
+    def _by_turns(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> BoxSolution:
+        """Working sets, then an interior point on few columns, four times as many sets, twice the columns, and so on.
+
+        Each turn takes as long as the other may, so that no problem costs much more than by the quicker way.
+        """
+        factor, left, sets, most = self._factor, max_iter, _LOOK, _MOST_COLUMNS if self.crawls else _COLUMNS
+        rests = self.crawls or float(self.diagonal.max(initial=0.0)) * box.largest > STIFF
+        error = None
+        while True:
+            if not rests:
+                point, reached = pair_steps(self.rows, box, start=start, tol=max(tol, ROUGH), max_iter=min(sets, left))
+                start, stands = point, point.n_iter < min(sets, left)
+                left -= point.n_iter
+                if reached or stands or left <= 0:
+                    found = solve_box_qp(self.rows, box, start=point, tol=tol, max_iter=min(sets, max(left, 1)))
+                    left -= found.n_iter
+                    if found.converged or left <= 0 or found.violation <= self.rows.noise(found.u):
+                        return found
+                    start = Iterate(found.u, found.gradient)
+            rests = False
+            error = _harmless(box, start, tol) if error is None else error
+            other = None
+            if factor.grow(error, int(min(most, _SHARE * self.rows.n))):
+                other = _solve_factored(self.rows, DenseFeatures(factor.columns), box, tol)
+            elif _SHARE * self.rows.n <= most:
+                other = self._by_products(box, tol, max(error, factor.rounding))
+            if other is not None:
+                self.crawls = True
+                if other.converged or error <= factor.rounding:
+                    return self._finished(box, other, tol, max_iter)
+                error /= _FINER
+            elif most >= min(_MOST_COLUMNS, self.rows.n):
+                return solve_box_qp(self.rows, box, start=start, tol=tol, max_iter=max(left, 1))
+            sets, most = 4 * sets, 2 * most
+
+    def _by_products(self, box: BoxQP, tol: float, ridge: float) -> BoxSolution | None:
+        """The box QP by an interior point on all similarities, whose diagonal has grown by what is harmless."""
+        if self._root is None or self._root[0] != ridge:
+            K = self.rows.block(np.arange(self.rows.n))
+            add_to_diagonal(K, ridge)
+            L, info = dpotrf(K.T, lower=1, clean=1)
+            if info != 0:
+                return None
+            self._root = ridge, K, DenseFeatures(np.ascontiguousarray(L))
+        return _solve_factored(self.rows, self._root[2], box, tol, self._root[1])
+
+    def _column(self, at: int) -> Array:
+        out = np.zeros(self.rows.n)
+        self.rows.add(np.array([at]), np.ones(1), out)
+        return out
 
     def _by_pairs(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> BoxSolution:
         """The point reached before patience ended; whether pair steps crawl is known from then on."""
@@ -166,19 +216,17 @@ def _spectral_factor(K: Array, lengths: Array) -> Array | None:
     return np.ascontiguousarray(lengths[:, None] * vectors[:, kept] * np.sqrt(values[kept]))
 
 
-def _low_rank(rows: GramRows, diagonal: Array) -> DenseFeatures | None:
-    """The same from few rows of the matrix, that of the largest remainder next; None where few do not do."""
-
-    def column(at: int) -> Array:
-        out = np.zeros(rows.n)
-        rows.add(np.array([at]), np.ones(1), out)
-        return out
-
-    found = pivoted_cholesky(column, diagonal, _MOST_COLUMNS)
-    return None if found is None else DenseFeatures(found[0])
+def _harmless(box: BoxQP, start: Array | Iterate | None, tol: float) -> float:
+    """What the similarities may be wrong by: with multipliers at their bounds, of any sign, scores are by ``tol``."""
+    u = np.zeros_like(box.q) if start is None else start.u if isinstance(start, Iterate) else start
+    sizes = np.maximum(np.abs(box.lo), np.abs(box.hi))
+    length = float(np.linalg.norm(np.where(np.isfinite(sizes), sizes, np.abs(u))))
+    return tol / length if length > 0 else 0.0
 
 
-def _solve_factored(rows: GramRows, features: Expansion, box: BoxQP, tol: float) -> BoxSolution | None:
+def _solve_factored(
+    rows: GramRows, features: Expansion, box: BoxQP, tol: float, products: Array | None = None
+) -> BoxSolution | None:
     """The box QP by an interior point on the features; None where the box has no interior.
 
     Rows whose bounds are equal do not move: their multipliers are a fixed part of the weights.
@@ -190,7 +238,8 @@ def _solve_factored(rows: GramRows, features: Expansion, box: BoxQP, tol: float)
     if box.intercept and not inner.lo.sum() < inner.total < inner.hi.sum():
         return None
     part = features.take(moving)
-    point = interior_point(part, inner, w0=w0, tol=min(tol, FINEST), max_iter=_STEPS)
+    among = products if products is None or len(moving) == len(products) else products[np.ix_(moving, moving)]
+    point = interior_point(part, inner, w0=w0, tol=min(tol, FINEST), max_iter=_STEPS, products=among)
     v = point.u.copy()
     settle(v, inner.q - part.apply(point.w) - point.intercept, inner)
     u[moving] = v

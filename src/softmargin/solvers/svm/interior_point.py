@@ -49,11 +49,13 @@ def interior_point(
     tol: float,
     guess: tuple[Array, float, float] | None = None,
     max_iter: int = 60,
+    products: Array | None = None,
 ) -> InteriorPoint:
     """Minimise until each row is within ``tol`` of its corner or its multiplier so near a bound that it is worth less.
 
     ``guess`` holds weights, an intercept and the error expected in their scores; the loop starts at that primal point
-    with slopes to match, and lets the multipliers catch up.
+    with slopes to match, and lets the multipliers catch up. ``products`` are those of all rows, where steps are to be
+    found by them: columns are many.
     """
     q, lo, hi, intercept, total = box.q, box.lo, box.hi, box.intercept, box.total
     low, high = np.isfinite(lo), np.isfinite(hi)
@@ -98,7 +100,7 @@ def interior_point(
             continue
         n_iter += 1
         try:
-            system = newton_system(features, s / a + t / c, intercept, system)
+            system = newton_system(features, s / a + t / c, intercept, system, products)
         except linalg.LinAlgError:  # so it is where a direction has no weight at all
             break
         push = t - s - slack

@@ -7,6 +7,9 @@ Where they span all directions the normal equations do. Where they do not, the r
 left, and normal equations, sums over all directions, have lost it. There the heavy rows enter by a factorisation into
 orthogonal columns, heaviest rows first and with column pivots, whose errors are small beside each row's own weight (Cox
 and Higham 1998); all light rows and the ridge are a few rows more, a root of their normal equations.
+
+Where columns are nearly as many as rows and the products ``XX'`` are at hand, eliminating ``dw`` leaves ``XX' + D``, of
+which no product of matrices need be made in a step. Scaled by the roots of ``D`` no eigenvalue of it is below one.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from scipy.linalg.lapack import dpotrf, dpstrf
 from softmargin.expansions import Expansion
 from softmargin.solvers.linalg import add_to_diagonal
 
-__all__ = ["NewtonSystem", "newton_system"]
+__all__ = ["ByProducts", "NewtonSystem", "newton_system"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -31,12 +34,20 @@ _LIGHT = 1e4  # beside the ridge: weights that normal equations may hold togethe
 _MOST_WORK = 4e6  # multiplications of such a factorisation: beyond, it takes longer than all else
 
 
-def newton_system(features: Expansion, D: Array, intercept: bool, before: NewtonSystem | None = None) -> NewtonSystem:
+def newton_system(
+    features: Expansion,
+    D: Array,
+    intercept: bool,
+    before: NewtonSystem | None = None,
+    products: Array | None = None,
+) -> NewtonSystem:
     """The equations, factored once for several sides; a LinAlgError where that cannot be done.
 
     Where the normal equations were too weak for the step ``before``, they are not tried again.
     """
     inverse = 1.0 / D
+    if products is not None:
+        return ByProducts(features, inverse, intercept, products)
     weak = failed = isinstance(before, _Orthogonal)
     if not weak:
         S = _normal_matrix(features, inverse, intercept)
@@ -129,6 +140,31 @@ class _Orthogonal(NewtonSystem):
         left[self.order] = heavy - self.Q @ z
         du[self.at] = self.root * left[: len(self.at)]
         return du, dw, db
+
+
+class ByProducts(NewtonSystem):
+    """The equations of the multipliers, by the products of all rows."""
+
+    def __init__(self, features: Expansion, inverse: Array, intercept: bool, products: Array) -> None:
+        super().__init__(features, inverse, intercept)
+        self.root = np.sqrt(inverse)
+        M = products * self.root
+        M *= self.root[:, None]
+        add_to_diagonal(M, 1.0)
+        self.factor, info = dpotrf(M.T, lower=1, clean=0, overwrite_a=1)
+        if info != 0:
+            raise linalg.LinAlgError("the products are not semidefinite")
+        self.image = self._inverse(np.ones(len(inverse))) if intercept else None
+
+    def _inverse(self, r: Array) -> Array:
+        return np.asarray(self.root * linalg.cho_solve((self.factor, True), self.root * r, check_finite=False))
+
+    def solve(self, r: Array, mismatch: Array, excess: float) -> tuple[Array, Array, float]:
+        du, db = self._inverse(r - self.features.apply(mismatch)), 0.0
+        if self.image is not None:
+            db = float(du.sum() + excess) / float(self.image.sum())
+            du = du - db * self.image
+        return du, self.features.transpose(du) + mismatch, db
 
 
 def _normal_matrix(features: Expansion, weights: Array, intercept: bool) -> Array:
