@@ -74,6 +74,7 @@ def interior_point(
     n_bounds = low.sum() + high.sum()
     noise = _ROUNDING * float(np.sqrt(features.squared_norms().sum())) * float(np.linalg.norm(u))
     error, measured, n_iter, system = np.inf, False, 0, None
+    best: InteriorPoint | None = None  # of those that only rounding, measured, keeps from the end
     while n_iter < max_iter:
         if not measured:  # mismatches shrink by (1 - length) each step; they are measured first and last
             mismatch = features.transpose(u) + w0 - w
@@ -93,9 +94,11 @@ def interior_point(
         error = max(between, left)
         if system is not None and system.weak and max(mu / width, left) <= tol:  # as accurate as rounding allows
             break
-        if error <= tol:
-            if not measured:
+        if not measured and between <= tol:
+            if error <= tol or (best is not None and error > best.error / 2):  # what is left is rounding, of any step
                 break
+            best = InteriorPoint(u, w, b, n_iter, error)
+        elif error <= tol:
             measured = False
             continue
         n_iter += 1
@@ -120,6 +123,8 @@ def interior_point(
         a, c = np.where(low, a + length * du, 1.0), np.where(high, c - length * du, 1.0)
         mismatch, excess, slack = (1 - length) * mismatch, (1 - length) * excess, (1 - length) * slack
         measured = True
+    if best is not None and best.error < error:
+        return best._replace(n_iter=n_iter)
     return InteriorPoint(u, w, b, n_iter, error)
 
 
