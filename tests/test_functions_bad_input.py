@@ -34,6 +34,9 @@ FLAT = MarginClassifier().fit(X[:, :2], Y)
 PATH, GRID = paths.cost_path(X, Y, C_max=10.0), paths.margin_path(X, Y, Cs=4)
 HUGE = X.tolist()
 HUGE[3][1] = 10**400
+NESTED = np.empty((60, 3), dtype=object)
+NESTED[:] = 0.0
+NESTED[7, 1] = [1.0, 2.0]
 MASKED = np.ma.masked_array(X, X > 1)
 
 
@@ -93,6 +96,7 @@ def test_rows_have_the_columns_of_the_fit(asked, rows):
     ("rows", "said"),
     [
         ([[1, 2, 3], [1, 2]] * 30, r"X: all rows must have one length; got lengths \[2, 3\]"),
+        (NESTED, "X: some cells hold several values"),
         (np.full((60, 3), np.datetime64("2020-01-01")), "X: dates are no numbers"),
         (np.full((60, 3), "a"), "X: (could not convert string to float.*AutoClassifier|dtype='numeric')"),
         (X + 1j, "X: Complex data"),

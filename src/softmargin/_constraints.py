@@ -286,6 +286,8 @@ def said_of(name: str) -> Iterator[None]:
         if re.search(rf"\b{re.escape(name)}\b", str(error)):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
+        if "setting an array element with a sequence" in str(error):
+            raise ValueError(f"{name}: some cells hold several values; give one in each.") from None
         text = "could not convert string" in str(error)
         remedy = ". Encode text as numbers, or use AutoClassifier, which takes such tables as they are." if text else ""
         raise kind(f"{name}: {error}{remedy}") from None

@@ -126,3 +126,24 @@ def test_the_directory_of_a_fit_stands_for_its_model(fitted, tmp_path):
     assert done.exit_code == 0, done.output
     assert len(pd.read_csv(tmp_path / "p.csv")) == 80
     assert "does not exist" in refused("predict", tmp_path, folder / "data.csv", "-o", tmp_path / "q.csv")
+
+
+CELLS = {"list": [1, 2], "dict": {"a": 1}, "bytes": b"x"}
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_cells_that_hold_no_single_value_are_refused_by_their_column(kind, tmp_path):
+    path = tmp_path / "data.parquet"
+    good().assign(cell=[None, *[CELLS[kind]] * 79]).to_parquet(path)
+    for command in ("fit", "audit"):
+        said = refused(command, path, "--target", "y", "-o", tmp_path / "out")
+        assert f"a {kind} in each cell of the column 'cell'" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_folder_and_one_json_value_are_said_to_be_so(tmp_path):
+    (tmp_path / "folder").mkdir()
+    words = ("--target", "y", "-o", tmp_path / "out")
+    assert "holds no table" in refused("fit", tmp_path / "folder", *words)
+    good().to_json(tmp_path / "data.json", orient="records")
+    assert "write JSON lines" in refused("fit", tmp_path / "data.json", *words)

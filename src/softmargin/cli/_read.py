@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 __all__ = ["BadInput", "read_batches", "read_table", "table_files"]
 
 _SNIFFED = 1 << 16
@@ -44,6 +46,7 @@ def read_batches(source: str, types: Mapping[str, str] | None = None) -> Iterato
         try:
             for frame in _frames(path, types):
                 _refuse_twins(frame, path)
+                _refuse_nested(frame, path)
                 yield frame
         except BadInput:
             raise
@@ -57,6 +60,19 @@ def _refuse_twins(frame: Any, path: Path) -> None:
         raise BadInput(f"{path} has several columns called {str(twins[0])!r}; rename all but one of them.")
 
 
+def _refuse_nested(frame: Any, path: Path) -> None:
+    """Lists, records and bytes in a cell are neither numbers nor words; a column of a typed file holds one kind."""
+    for name in [name for name, dtype in frame.dtypes.items() if dtype.kind == "O"]:
+        first = frame[name].first_valid_index()
+        cell = None if first is None else frame[name].loc[first]
+        if isinstance(cell, (list, tuple, dict, bytes, np.ndarray)):
+            kind = type(cell).__name__
+            raise BadInput(
+                f"{path} holds a {'list' if kind == 'ndarray' else kind} in each cell of the column {str(name)!r}; "
+                "write numbers or words, or leave the column out of the file."
+            )
+
+
 def _reason(error: Exception) -> str:
     """One line about what pyarrow could not read, with the remedy where it is known."""
     said = str(error).splitlines()[0][:200]
@@ -67,6 +83,8 @@ def _reason(error: Exception) -> str:
     mixed = re.search(r"Column\((.*?)\) (?:was|changed from) (.*?) (?:to|in) ", said)
     if mixed:
         name = mixed.group(1).strip("/")
+        if not name:
+            return f"it is one JSON value and not one object in each line; write JSON lines ({said})."
         return f"the column {name!r} mixes {mixed.group(2)}s with other values; write one kind of value ({said})."
     return f"{said.rstrip('.')}. Give a CSV, Parquet, Arrow or JSON-lines file."
 
@@ -81,7 +99,8 @@ def table_files(source: str) -> list[Path]:
     else:
         found = sorted(Path(name) for name in glob.glob(source))
     if not found:
-        raise BadInput(f"{source} does not exist; give a file, a folder or a pattern such as 'data/*.parquet'.")
+        what = "holds no table" if path.is_dir() else "does not exist"
+        raise BadInput(f"{source} {what}; give a file, a folder or a pattern such as 'data/*.parquet'.")
     for file in found:
         if file.stat().st_size == 0:
             raise BadInput(f"{file} is empty.")
