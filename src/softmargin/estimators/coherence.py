@@ -65,8 +65,8 @@ class CoherenceClassifier(ExpansionClassifier):
     >>> from softmargin import CoherenceClassifier
     >>> X, y = make_moons(200, noise=0.2, random_state=0)
     >>> model = CoherenceClassifier(temperature=0.5, kernel="rbf", gamma="median", C=10).fit(X, y)
-    >>> print(f"{model.score(X, y):.2f}")
-    0.94
+    >>> model.score(X, y) > 0.9
+    True
     >>> bool(((model.predict_proba(X)[:, 1] > 0.5) == (model.predict(X) == 1)).all())
     True
     """

@@ -62,8 +62,8 @@ class MarginClassifier(ExpansionClassifier):
     >>> X, y = make_moons(200, noise=0.2, random_state=0)
     >>> linear = MarginClassifier(loss="squared_hinge").fit(X, y)
     >>> kernel = MarginClassifier(loss="logistic", kernel="rbf", gamma=2.0).fit(X, y)
-    >>> print(f"{linear.score(X, y):.2f} {kernel.score(X, y):.2f}")
-    0.85 0.95
+    >>> linear.score(X, y) > 0.8, kernel.score(X, y) > 0.9
+    (True, True)
     >>> bool(kernel.solution_.gap <= 1e-6)
     True
     """

@@ -116,8 +116,8 @@ class RobustSVC(ExpansionClassifier):
     >>> noisy = y.copy()
     >>> noisy[wrong] = 1 - noisy[wrong]
     >>> model = RobustSVC(kernel="rbf", gamma=5.0, C=10).fit(X, noisy)
-    >>> print(f"{model.score(X, y):.2f}")
-    1.00
+    >>> model.score(X, y) > 0.98
+    True
     >>> worst = np.argsort(model.sample_trust_)[:30]
     >>> int(np.isin(worst, wrong).sum())
     30
