@@ -105,7 +105,9 @@ def test_a_sweep_is_a_product_a_response_and_a_product():
         assert found.cost == len(y)
         curvature = (X @ coef) ** 2
         room = 1e-12 * curvature.sum()
-        np.testing.assert_allclose(found.hessian, X.T @ (curvature[:, None] * X), rtol=0, atol=room * np.abs(X).max() ** 2)
+        np.testing.assert_allclose(
+            found.hessian, X.T @ (curvature[:, None] * X), rtol=0, atol=room * np.abs(X).max() ** 2
+        )
         np.testing.assert_allclose(found.border, X.T @ curvature, rtol=0, atol=room * np.abs(X).max())
         assert found.mass == pytest.approx(curvature.sum(), rel=1e-12)
 

@@ -208,7 +208,11 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
         n_iter += start.n_iter
     solution = _descend(problem, start, tol, min(max_iter, _DIRECT), verbose)
     # large costs take few of the kernel columns, which depend on one another
-    ways = (_by_large_costs, _by_smoother_losses) if problem.expansion.is_kernel else (_by_smoother_losses, _by_large_costs)
+    ways = (
+        (_by_large_costs, _by_smoother_losses)
+        if problem.expansion.is_kernel
+        else (_by_smoother_losses, _by_large_costs)
+    )
     for way in ways:
         crawls = _DIRECT <= solution.n_iter < max_iter and solution.gap > tol and solution.status == "ok"
         if crawls:

@@ -27,6 +27,7 @@ from scipy import linalg
 from scipy.linalg.lapack import dpotrf, dpstrf
 
 from softmargin.expansions import DenseFeatures, Expansion
+from softmargin.expansions.memory import fits
 from softmargin.solvers.linalg import PivotedCholesky, add_to_diagonal
 from softmargin.solvers.svm.box_qp import (
     EXACT_ROWS,
@@ -56,6 +57,7 @@ _ROWS_OF_A_SET, _COLUMNS_SQUARED_PER_SET = 1500, 6000
 # the most, factors fill memory. By the products of all rows a step takes as long as on such a share of them as columns.
 _LOOK, _COLUMNS, _MOST_COLUMNS = 200, 750, 3000
 _SHARE = 0.47
+_SQUARES = 3  # matrices of all rows that such a step holds
 _FINER = 100  # times the accuracy of a factor that has not done
 _FAR = 1e8  # scores that a multiplier at its bound allows: beyond, sums of them hold no digits of a score of one
 _STEPS = 100
@@ -143,7 +145,7 @@ class GramMachines:
             other = None
             if factor.grow(error, int(min(most, _SHARE * self.rows.n))):
                 other = _solve_factored(self.rows, DenseFeatures(factor.columns), box, tol)
-            elif _SHARE * self.rows.n <= most:
+            elif _SHARE * self.rows.n <= most and fits(_SQUARES * 8 * self.rows.n**2):
                 other = self._by_products(box, tol, max(error, factor.rounding))
             if other is not None:
                 self.crawls = True
