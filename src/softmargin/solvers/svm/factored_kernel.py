@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.linalg.lapack import dpotrf, dpstrf
 
-from softmargin.expansions import DenseFeatures, Expansion
-from softmargin.expansions.memory import fits
+from softmargin.expansions import DenseFeatures, Expansion, fits
 from softmargin.solvers.linalg import PivotedCholesky, add_to_diagonal
 from softmargin.solvers.svm.box_qp import (
     EXACT_ROWS,
