@@ -5,15 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from softmargin import MarginClassifier, RobustSVC
+from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression
 from softmargin.expansions import DenseFeatures, Kernel, expand
 from softmargin.losses import LeastSquares, Logistic, SquaredHinge
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
+from softmargin.solvers.elastic_net.working_set import WorkingSet
 
 
 @pytest.mark.parametrize("rows", ["binary", "gaussian", "constant"])
@@ -98,6 +100,44 @@ def test_repeated_rows_of_a_kernel_with_l1_costs_are_weights(kernel):
     assert len(whole.support_) <= len(np.unique(X, axis=0))
     objective = whole.solution_.objective
     assert model.fit(X, y, weight).solution_.objective == pytest.approx(objective, rel=2 * model.tol)
+
+
+@pytest.mark.parametrize("kernel", ["matern", "laplacian"])
+@pytest.mark.parametrize(
+    "model", [MarginClassifier(loss="logistic"), TruncatedLogisticRegression(scheme=None)], ids=str
+)
+def test_of_rows_that_repeat_with_their_label_one_holds_the_coefficient_of_all(model, kernel):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 2))
+    labels = np.where(rows[:, 0] + 0.5 * rng.normal(size=60) > 0, 1, -1)
+    order = rng.permutation(np.repeat(np.arange(60), rng.integers(1, 6, 60)))
+    model = clone(model).set_params(kernel=kernel, l1_ratio=0.01, tol=1e-7)
+    whole = model.fit(rows[order], labels[order])
+    assert whole.solution_.converged
+    held = order[whole.support_]
+    assert len(np.unique(held)) == len(held)
+    scores, objective = whole.decision_function(rows), whole.solution_.objective
+    model.fit(rows, labels, np.bincount(order))
+    assert model.solution_.objective == pytest.approx(objective, rel=1e-5)
+    np.testing.assert_allclose(model.decision_function(rows), scores, atol=0.02 * np.abs(scores).max())
+
+
+def test_similar_columns_of_a_kernel_do_not_all_come_into_the_working_set():
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.normal(size=(500, 1)), axis=0)  # neighbours are nearly the same column
+    problem = Problem(
+        Logistic(),
+        expand(X, Kernel("rbf", gamma=1.0)),
+        np.sign(np.sin(3 * X[:, 0])),
+        np.full(500, 100.0),
+        ElasticNet(0.5),
+    )
+    solution = solve(problem)
+    assert solution.converged
+    wanted = np.count_nonzero(solution.coef)
+    moving = WorkingSet(problem).columns(solution.coef, np.ones(500)).index
+    assert set(np.flatnonzero(solution.coef)) <= set(moving)
+    assert wanted < len(moving) < 250
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -74,6 +74,10 @@ def test_kernel_columns_use_the_kernel_norm_and_predict_from_support_rows_only()
     K = rbf_kernel(X, gamma=0.3)
     beta = RNG.normal(size=40) * (RNG.random(40) < 0.3)
     np.testing.assert_allclose(e.apply(beta), K @ beta)
+    few = np.where(np.arange(40) % 13 == 5, beta + 1, 0.0)
+    np.testing.assert_allclose(e.apply(few), K @ few)
+    np.testing.assert_allclose(e.apply(0 * few), np.zeros(40))
+    np.testing.assert_allclose(e.columns(np.array([3, 1])), K[:, [3, 1]])
     assert e.quadratic(beta) == pytest.approx(beta @ K @ beta)
     some, members = np.array([7, 2, 30]), np.array([1, 5, 6, 39])
     np.testing.assert_allclose(e.outer_rows(np.float64)(some), K[some])
@@ -129,6 +133,10 @@ def test_a_given_kernel_matrix_must_be_square_symmetric_and_semidefinite():
     with pytest.raises(ValueError, match="indefinite: its eigenvalues run from"):
         expand(K - 0.5 * np.eye(40), given)
     assert expand(K - 0.5 * np.eye(40), given, kernel_norm=False).shape == (40, 40)
+    nearly = K + np.triu(1e-12 * RNG.normal(size=K.shape), 1)
+    made = expand(nearly, given).rows()
+    assert np.array_equal(made, made.T)
+    np.testing.assert_allclose(made, K, atol=1e-11)
     values, vectors = np.linalg.eigh(K)
     values[0] = -1e-10 * values[-1]
     rounded = (vectors * values) @ vectors.T

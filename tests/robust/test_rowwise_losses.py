@@ -179,3 +179,17 @@ def test_losses_of_other_families_cannot_be_mixed_by_class():
         losses.ByClass((losses.Welsch(1.0), losses.TruncatedHinge(at=-1.0)))
     with pytest.raises(ValueError, match="bound to no rows"):
         losses.ByClass((losses.Welsch(1.0), losses.Welsch(2.0))).value(np.zeros(3))
+
+
+@pytest.mark.parametrize("costs", [{"penalty": "scad"}, {"l1_ratio": 0.5}], ids=str)
+def test_a_start_and_a_callback_speak_of_the_rows_as_they_were_given_where_rows_repeat(costs):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(40, 2)), 3, axis=0)
+    y = np.where(X[:, 0] + rng.normal(size=120) > 0, 1, -1)
+    seen = []
+    model = RobustSVC(
+        kernel="rbf", start=2.0 * y, callback=lambda _, one: seen.append(one.decision_function(X)), **costs
+    )
+    model.fit(X, y)
+    assert seen
+    np.testing.assert_allclose(seen[-1], model.decision_function(X), atol=1e-2)

@@ -20,7 +20,8 @@ class Engine:
 
     ``by_passes`` solvers ask an expansion for sums over its rows only, so the rows need not be in memory.
     ``takes_features`` says that a kernel of few dimensions may come as features, with a ridge
-    (:mod:`softmargin.solvers.finite_rank_kernels`).
+    (:mod:`softmargin.solvers.finite_rank_kernels`). ``knows_rows`` says that it holds scores of the rows as they were
+    given, or shows somebody theirs, so that equal ones may not be put together.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Engine:
     run: Run
     by_passes: bool = False
     takes_features: bool = False
+    knows_rows: bool = False
 
     def fits(self, problem: Problem) -> bool:
         """Whether it can solve the problem where its rows are."""

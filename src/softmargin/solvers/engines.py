@@ -33,7 +33,15 @@ def majorizer(starts: Starts | None = None, on_round: OnRound | None = None) -> 
         return fit.solve(problem, start)
 
     needs = "a nonconvex loss with a majoriser that another solver accepts"
-    return Engine("majorize", needs, lambda problem: not problem.loss.convex, run, takes_features=on_round is None)
+    knows_rows = on_round is not None or (starts is not None and starts.scores is not None)
+    return Engine(
+        "majorize",
+        needs,
+        lambda problem: not problem.loss.convex,
+        run,
+        takes_features=on_round is None,
+        knows_rows=knows_rows,
+    )
 
 
 MULTICLASS_ENGINES: tuple[Engine, ...] = (*_MULTICLASS_IN_MEMORY, LEAST_SQUARES_BY_PASSES)

@@ -89,15 +89,16 @@ def _is_features(expansion: Any) -> bool:
 def _run(engine: Engine, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
     """The engine on the problem as it is best put: without offsets, and a kernel of few dimensions as features.
 
-    Where there are many stationary points, equal rows are one and their order is their own.
-
     So is one that is semidefinite up to rounding alone, where the engine did not succeed.
+
+    Equal rows are one where columns are chosen among them, and in an order of their own where there are many stationary
+    points.
     """
 
     def on_features(finite: FiniteRankKernel) -> Solution:
         return _run(engine, finite.reduced, finite.forth(start), tol, max_iter, verbose)
 
-    distinct = DistinctRows.of(problem)
+    distinct = None if engine.knows_rows else DistinctRows.of(problem)
     if distinct is not None:
         return distinct.back(engine.run(distinct.reduced, distinct.forth(start), tol, max_iter, verbose))
     finite = FiniteRankKernel.of(problem) if engine.takes_features else None

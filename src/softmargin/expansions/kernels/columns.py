@@ -25,6 +25,7 @@ __all__ = ["KernelColumns", "KernelScore"]
 
 _BLOCK_BYTES = 1 << 21  # similarities of a block of new rows stay in cache
 _EPS = float(np.finfo(np.float64).eps)
+_FEW = 4  # times the rows of few coefficients are gathered and multiplied as soon as all rows are multiplied
 _DIAGONAL = 64  # rows at a time whose similarities to themselves are asked for: beyond, the others cost more than calls
 
 
@@ -147,7 +148,10 @@ class KernelColumns:
         return self.points.shape[0] ** 2
 
     def apply(self, coef: Array) -> Array:
-        return self._columns.apply(coef)
+        support = np.flatnonzero(coef) if coef.ndim == 1 else None
+        if support is None or _FEW * len(support) > len(coef):
+            return self._columns.apply(coef)
+        return coef[support] @ self._columns.rows(support).astype(np.float64, copy=False)
 
     def transpose(self, r: Array) -> Array:
         return self.apply(r)
@@ -197,7 +201,7 @@ class KernelColumns:
         return self._matrix[at]
 
     def columns(self, at: NDArray[np.intp]) -> Any:
-        return self._columns.columns(at)
+        return self._columns.rows(at).T  # the matrix is symmetric, and its rows are next to one another
 
     def take(self, rows: NDArray[np.intp]) -> KernelColumns:
         K = None if self._K is None else self._K[np.ix_(rows, rows)]

@@ -28,10 +28,10 @@ def check_gram(K: Any) -> Array:
             f"The kernel matrix is not symmetric: entries differ from their transposes by up to {skew:.3g}. "
             "Pass (K + K.T) / 2 if the difference is rounding."
         )
-    if K.dtype == np.float64:
+    if K.dtype == np.float64 and skew == 0:
         return K
     require_square(len(K))
-    precise = K.astype(np.float64)
+    precise = K.astype(np.float64, copy=False)
     return precise if skew == 0 else 0.5 * (precise + precise.T)
 
 

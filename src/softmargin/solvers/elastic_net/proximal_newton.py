@@ -55,7 +55,7 @@ _FARTHEST = 1e75  # margins beyond are as good as that, whose square is still a 
 _PATIENCE = 3  # steps without progress beyond rounding before we give up
 # Steps that a descent from a fair start takes at most (squared hinges, 100 rows, 50 columns of size 1 to 1e8: 90 by way
 # of large costs, and no end in a thousand without); beyond that it is no fair start.
-_DIRECT = 50
+_DIRECT, _DIRECT_KERNEL = 50, 100  # kernel columns come a few at a time
 _SETTLED = 4  # times that, from where a continuation has ended
 _FALL, _FOLLOWED = 10.0, 1e-4  # costs fall by that; minimisers are followed to this gap: 1e-2 loses some of those above
 _LARGEST_PULL = 1e20  # beside the cost; larger ones are those of columns that rows of 1e20 beside 1 could not feel
@@ -206,15 +206,12 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     for loss in relaxations:
         start = _descend(problem.with_loss(loss), start, max(tol, _ROUGH), max_iter, verbose)
         n_iter += start.n_iter
-    solution = _descend(problem, start, tol, min(max_iter, _DIRECT), verbose)
-    # large costs take few of the kernel columns, which depend on one another
-    ways = (
-        (_by_large_costs, _by_smoother_losses)
-        if problem.expansion.is_kernel
-        else (_by_smoother_losses, _by_large_costs)
-    )
+    direct, ways = _DIRECT, [_by_smoother_losses, _by_large_costs]
+    if problem.expansion.is_kernel:  # whose columns depend on one another, and large costs take few of them
+        direct, ways = _DIRECT_KERNEL, ways[::-1]
+    solution = _descend(problem, start, tol, min(max_iter, direct), verbose)
     for way in ways:
-        crawls = _DIRECT <= solution.n_iter < max_iter and solution.gap > tol and solution.status == "ok"
+        crawls = direct <= solution.n_iter < max_iter and solution.gap > tol and solution.status == "ok"
         if crawls:
             solution = way(problem, solution, tol, max_iter, verbose)
     solution.n_iter += n_iter

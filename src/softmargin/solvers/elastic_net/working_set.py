@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softmargin.problem import Problem
+from softmargin.solvers.elastic_net.equal_columns import kinds_of_columns
 from softmargin.solvers.elastic_net.quadratic_model import Columns
 
 __all__ = ["WorkingSet"]
@@ -26,14 +27,15 @@ _FIRST_SET, _FIRST_KERNEL = 64, 32
 # new columns per column of the support; sparse ones cost no Gram matrix (kernel columns of adult, german, higgs, banana
 # and pima: with a half for each instead of two, fits take from the same time to an eighth)
 _GROWTH, _GROWTH_SPARSE, _GROWTH_KERNEL = 2.0, 4.0, 0.5
-_ROUNDING = 1e-14
 
 
 class WorkingSet:
     """The columns of a problem that move, with what has been gathered of them."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.kinds = problem, _kinds(problem)
+        self.problem, expansion = problem, problem.expansion
+        many = expansion.is_kernel and expansion.shape[1] > _FIRST_SET
+        self.kinds = kinds_of_columns(expansion) if many else None
         self.cost = problem.penalty.thresholds(problem.expansion.shape[1])
         self._columns: Columns | None = None
 
@@ -59,22 +61,6 @@ class WorkingSet:
         if self.problem.expansion.is_kernel:
             return max(_FIRST_KERNEL, int(_GROWTH_KERNEL * support))
         return max(_FIRST_SET, int((_GROWTH_SPARSE if self.problem.expansion.is_sparse else _GROWTH) * support))
-
-
-def _kinds(problem: Problem) -> NDArray[np.intp] | None:
-    """For each of many kernel columns the number of its kind: repeated rows make the same column again.
-
-    Equal columns have equal products with a random vector, and others do not.
-    """
-    n, p = problem.expansion.shape
-    if not problem.expansion.is_kernel or p <= _FIRST_SET:
-        return None
-    image = problem.expansion.transpose(np.random.default_rng(0).standard_normal(n))
-    order = np.argsort(image, kind="stable")
-    apart = np.diff(image[order]) > _ROUNDING * float(np.abs(image).max(initial=0.0))
-    kinds = np.empty(p, dtype=np.intp)
-    kinds[order] = np.concatenate([[0], np.cumsum(apart)])
-    return kinds if kinds[order[-1]] + 1 < p else None
 
 
 def _one_of_each(
