@@ -147,3 +147,10 @@ def test_an_empty_folder_and_one_json_value_are_said_to_be_so(tmp_path):
     assert "holds no table" in refused("fit", tmp_path / "folder", *words)
     good().to_json(tmp_path / "data.json", orient="records")
     assert "write JSON lines" in refused("fit", tmp_path / "data.json", *words)
+
+
+def test_weights_of_words_are_refused_by_their_column(tmp_path):
+    (tmp_path / "data.csv").write_bytes(text(good()))
+    for command in ("fit", "audit"):
+        said = refused(command, tmp_path / "data.csv", "--target", "y", "--weight", "c", "-o", tmp_path / "out")
+        assert "--weight 'c' must hold numbers; got '" in said

@@ -10,6 +10,7 @@ import numpy as np
 import softmargin
 from softmargin import datasets, losses, paths
 
+from .arguments import odd_argument
 from .certificate import HUGE, BinaryProblem, better, gram, spectral
 from .data import Data, Rng, draw_data
 from .faults import Fault, judged
@@ -269,5 +270,5 @@ def simulated(rng: Rng, say: Callable[[str], None]) -> None:
 
 FUNCTIONS: tuple[tuple[Callable[[Rng, Callable[[str], None]], None], float], ...] = (
     (exact_path, 4), (grid_path, 2), (one_loss, 1), (own_loss, 1), (intervals, 2), (audit, 1),
-    (judged_labels, 0.6), (exported, 0.6), (simulated, 0.3),
+    (judged_labels, 0.6), (exported, 0.6), (simulated, 0.3), (odd_argument, 1),
 )  # fmt: skip

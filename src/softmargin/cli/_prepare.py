@@ -167,7 +167,10 @@ def _is_number(word: str) -> bool:
 
 
 def _weights(column: Any, name: str) -> np.ndarray:
-    values = np.asarray(column.to_numpy(), dtype=np.float64)
+    known = column.dropna()
+    if held(np.asarray(known.unique(), dtype=object)) - {"number", "boolean"}:
+        raise BadInput(f"--weight {name!r} must hold numbers; got {str(known.iloc[0])!r}.")
+    values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     if not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise BadInput(f"--weight {name!r} must be finite and nonnegative, and positive somewhere.")
     return values
