@@ -97,11 +97,12 @@ def test_a_fit_that_lies_on_its_corner_is_told_by_that_reason(name, method):
     assert not any("lie on a corner" in str(w.message) for w in caught)  # the remedy is one
 
 
-def test_a_handful_of_rows_of_one_class_is_told_whatever_the_others_are():
+@pytest.mark.parametrize("method", ["sandwich", "bootstrap"])
+def test_a_handful_of_rows_of_one_class_is_told_whatever_the_others_are(method):
     X, y = _draw(300, 4, np.random.default_rng(0), intercept=-4.2)
     assert 3 < y.sum() < 15
     with pytest.warns(Caution, match="the smaller class has"):
-        Inference(MarginClassifier(C=10.0).fit(X, y), X, y)
+        Inference(MarginClassifier(C=10.0).fit(X, y), X, y, method=method, n_resamples=5, random_state=0)
 
 
 @pytest.mark.parametrize("name", ["logistic", "squared", "squared_hinge", "coherence"])

@@ -227,7 +227,7 @@ def _sandwich_of(estimator: Any, rows: _Rows) -> tuple[Array, float]:
             "use fewer features, a smaller C, or more rows."
         )
     _suitable.warn_if_crowded(fit)
-    _suitable.warn_of_rare_class(fit, rows.signs)
+    _suitable.warn_of_rare_class(fit.loss, rows.signs, rows.weight)
     _suitable.warn_of_corners(fit)
     _suitable.warn_if_gathered(fit.loss, fit.margins, fit.frequency, len(theta))
     _suitable.warn_of_other_minima(fit)
@@ -245,6 +245,7 @@ def _bootstrap(estimator: Any, rows: _Rows, n_resamples: int, rng: Any) -> Array
     total, y = float(rows.weight.sum()), rows.labels(estimator)
     _suitable.check_rows_to_draw(rows.signs, rows.weight)
     _suitable.warn_of_resampling(estimator, rows.X.shape[1] / total, _BOOTSTRAP_CROWDED)
+    _suitable.warn_of_rare_class(estimator.loss_, rows.signs, rows.weight)
     margins = rows.signs * np.ravel(estimator.decision_function(rows.X))
     _suitable.warn_if_gathered(estimator.loss_, margins, rows.weight, rows.X.shape[1] + 1)
     n_drawn = round(total)

@@ -117,7 +117,7 @@ def check_rows_to_draw(signs: np.ndarray, weight: np.ndarray) -> None:
 
 def warn_if_crowded(fit: LinearFit) -> None:
     """Too many degrees of freedom for the corrections, unless the fit is linear in the labels."""
-    limit = 0.5 if _quadratic(fit) else _CROWDED if fit.loss.convex else _CROWDED_NONCONVEX
+    limit = 0.5 if _quadratic(fit.loss) else _CROWDED if fit.loss.convex else _CROWDED_NONCONVEX
     if fit.df > limit * fit.n:
         _warn(
             f"the fit spends {fit.df:.0f} degrees of freedom on {fit.n:g} rows; beyond {limit:g} per row the intervals "
@@ -125,20 +125,22 @@ def warn_if_crowded(fit: LinearFit) -> None:
         )
 
 
-def _quadratic(fit: LinearFit) -> bool:
-    """Whether the loss bends alike at every row, so that the fit is linear in the labels."""
-    return not fit.loss.kinks and bool(np.ptp(fit.curvature) <= 1e-12 * np.abs(fit.curvature).max())
+def _quadratic(loss: Loss) -> bool:
+    """Whether the loss bends alike at every margin, so that a fit is linear in the labels."""
+    if loss.parts != (loss,):
+        return all(_quadratic(part) for part in loss.parts)
+    curvature = np.asarray(loss.curvature(np.linspace(-5.0, 5.0, 21)))
+    return not loss.kinks and bool(np.ptp(curvature) <= 1e-12 * np.abs(curvature).max())
 
 
-def warn_of_rare_class(fit: LinearFit, signs: np.ndarray) -> None:
+def warn_of_rare_class(loss: Loss, signs: np.ndarray, frequency: np.ndarray) -> None:
     """The rows of the smaller class carry the fit; few of them are no large sample, however many the others are."""
-    least = min(float(fit.frequency[signs > 0].sum()), float(fit.frequency[signs < 0].sum()))
-    needed = _RARE_NONCONVEX if not fit.loss.convex and least < _RARE_SHARE * fit.n else _RARE
-    if least < needed and not _quadratic(fit):
+    n, least = float(frequency.sum()), min(float(frequency[signs > 0].sum()), float(frequency[signs < 0].sum()))
+    needed = _RARE_NONCONVEX if not loss.convex and least < _RARE_SHARE * n else _RARE
+    if least < needed and not _quadratic(loss):
         _warn(
-            f"the smaller class has {least:g} of {fit.n:g} rows; with fewer than {needed} the intervals of "
-            f"{fit.loss!r} may be too short or too long. Use more rows of it or a loss that bends alike everywhere "
-            "('least_squares')."
+            f"the smaller class has {least:g} of {n:g} rows; with fewer than {needed} the intervals of {loss!r} may "
+            "be too short or too long. Use more rows of it or a loss that bends alike everywhere ('least_squares')."
         )
 
 
