@@ -55,6 +55,7 @@ from softmargin.solvers.nonconvex.convex_bounds import (
 )
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 from softmargin.solvers.ridge.newton import NEWTON
+from softmargin.solvers.ridge.subsampled_start import stratified_sample
 
 __all__ = ["ComponentFit", "select_components"]
 
@@ -62,11 +63,14 @@ Array = NDArray[np.floating[Any]]
 
 _TINY = 1e-300
 _DIGITS = 1e-2  # of the gap asked for, to which gradients in theta are computed
-_FINEST, _COARSEST = 1e-20, 1e-12  # relative gaps of kernel fits: what Newton's last step reaches, and what it takes
+_FINEST, _COARSEST = 1e-20, 1e-12  # relative gaps of last kernel fits: what Newton's last step reaches, and takes
+_EARLY = 1e-4  # that of the first kernel fit
 _ROUNDS = 100  # bounds of a nonconvex loss
 _STEPS = 1  # of the weights under each but the last ones: the next bound brings more than the second step does
 _MOST = 500  # components that all move: the Hessian of more, and its least-squares problem, take seconds
 _SCALINGS, _WORTH = 20, 1e-2  # kernel fits that look for the scale of the weights, and what each has to gain
+# a start from a part of the rows pays from so many rows, of all and for each component, and to this relative gap
+_MANY_ROWS, _ROWS_PER_COMPONENT, _PART, _ROUGH = 800, 80, 0.25, 1e-2
 _SHARE = 1e-2  # of the last gap of all components: a working set is not solved further before they are asked again
 
 
@@ -124,12 +128,18 @@ class _Search:
         """The gap of kernel fits: gradients in theta are of first order in beta, which the root of a gap measures."""
         return float(np.clip((_DIGITS * min(self.tol, 1.0)) ** 2, _FINEST, _COARSEST))
 
+    def inner_tol_after(self, point: WeightedFit) -> float:
+        """That of kernel fits one step from a point, which are not better than the weights are by then."""
+        gap = point.gap_of_moving()
+        return max(self.inner_tol, min((_DIGITS * gap * gap) ** 2, _EARLY))
+
     def convex(self, problem: Problem, weights: Array, start: Solution | None) -> tuple[WeightedFit, list[float]]:
         """The last point and the objectives on the way."""
-        moving = np.arange(len(weights)) if len(weights) <= _MOST else np.flatnonzero(weights)
-        point = WeightedFit.at(weights, problem, self.columns, moving, start, self.inner_tol)
-        scaled = start is None and bool(np.any(weights))
-        point = self._scaled(point) if scaled else point
+        if start is None:
+            point, scaled = self._first(problem, weights)
+        else:
+            moving = np.arange(len(weights)) if len(weights) <= _MOST else np.flatnonzero(weights)
+            point, scaled = WeightedFit.at(weights, problem, self.columns, moving, start, self.inner_tol), False
         history = [point.objective]
         for _ in range(self.max_iter):
             further = self._further(point, scaled and len(history) == 1)
@@ -141,6 +151,22 @@ class _Search:
                 used = np.count_nonzero(point.weights)
                 report("component selection", f"objective {point.objective:.12g}, {used} components", self.verbose)
         return point, history
+
+    def _first(self, problem: Problem, weights: Array) -> tuple[WeightedFit, bool]:
+        """A first point, and whether its weights were scaled, which leaves small those without a use.
+
+        Where a small part of the rows holds many for each component it is fitted first: its functions are within
+        sampling error of theirs.
+        """
+        near = None
+        if len(problem.y) >= max(_MANY_ROWS, _ROWS_PER_COMPONENT * len(weights)):
+            rows, times = stratified_sample(problem.y, _PART)
+            search = replace(self, columns=self.columns.take(rows), tol=max(self.tol, _ROUGH), verbose=0)
+            part = search.convex(problem.take(rows, times), weights, None)[0]
+            weights, near = part.weights, part.seen_from(self.columns)
+        moving = np.arange(len(weights)) if len(weights) <= _MOST else np.flatnonzero(weights)
+        point = WeightedFit.at(weights, problem, self.columns, moving, near, _EARLY)
+        return (self._scaled(point), True) if near is None and np.any(weights) else (point, False)
 
     def _scaled(self, point: WeightedFit) -> WeightedFit:
         """The weights replaced by the norms for as long as that brings more than a Newton step has to."""
@@ -155,8 +181,7 @@ class _Search:
 
     def _at(self, weights: Array, near: WeightedFit) -> WeightedFit:
         """The fit at other weights of what moves, from one nearby."""
-        there = WeightedFit.at(weights, near.problem, self.columns, near.moving, near.solution, self.inner_tol)
-        return replace(there, known_gap=near.known_gap)
+        return near.reweighted(weights, self.inner_tol_after(near))
 
     def _further(self, point: WeightedFit, scaled: bool) -> WeightedFit | None:
         """A step of the working set or, where that has none to make, of the next one; None at the end.

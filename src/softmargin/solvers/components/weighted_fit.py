@@ -20,14 +20,19 @@ from sklearn.exceptions import ConvergenceWarning
 from softmargin.expansions import AdditiveColumns
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.components.nearby_start import NearbyScore
+from softmargin.solvers.engine import Engine
 from softmargin.solvers.linalg import add_to_diagonal, shifted_cholesky
+from softmargin.solvers.ridge.newton_systems import KernelSystem
 from softmargin.solvers.solve import solve
 
 __all__ = ["WeightedFit"]
 
 Array = NDArray[np.floating[Any]]
+Indices = NDArray[np.intp]
 
 _TINY, _EPS = 1e-300, float(np.finfo(np.float64).eps)
+_TRUSTED = 1e-4  # the gap of a fit whose coefficients and dual point agree on the norms of its components
 _NOISE = 1e-11  # relative changes of the objective that the kernel fits explain
 _NEGLIGIBLE = 1e-10  # weights below this share of the largest are rounding of the least-squares problem
 _VANISHED = 1e-8  # a square below which a component has no slope of its own, and its weight no use
@@ -39,7 +44,7 @@ class WeightedFit:
     """A kernel fit at given weights and what it says of the components that move; the weights of others are zero."""
 
     columns: AdditiveColumns
-    moving: NDArray[np.intp]
+    moving: Indices
     weights: Array
     problem: Problem
     solution: Solution
@@ -52,15 +57,45 @@ class WeightedFit:
         weights: Array,
         problem: Problem,
         columns: AdditiveColumns,
-        moving: NDArray[np.intp],
-        start: Solution | None,
+        moving: Indices,
+        start: Solution | NearbyScore | None,
         tol: float,
     ) -> WeightedFit:
+        """The fit at weights, from a solution at the same ones or from a function, if there is one."""
         problem = replace(problem, expansion=columns.weighted(weights))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the gap of (S) counts, and it is measured
-            solution = solve(problem, start, tol=tol)
+        near = start if isinstance(start, NearbyScore) else NearbyScore.zero(problem)
+        start, solver = (start, "auto") if isinstance(start, Solution) else (None, near.engine())
+        return cls._of(columns, moving, weights, problem, _solved(problem, start, solver, tol))
+
+    @classmethod
+    def _of(
+        cls, columns: AdditiveColumns, moving: Indices, weights: Array, problem: Problem, solution: Solution
+    ) -> WeightedFit:
         return cls(columns, moving, weights, problem, solution, problem.margins(solution.coef, solution.intercept))
+
+    def reweighted(self, weights: Array, tol: float) -> WeightedFit:
+        """The fit at other weights of what moves, from the functions of this one."""
+        problem = replace(self.problem, expansion=self.columns.weighted(weights))
+        near = self._under(weights) if self.solution.gap <= _TRUSTED else NearbyScore.zero(problem)
+        solution = _solved(problem, None, near.engine(), max(tol, self.rounding / max(abs(self.smoothed), _TINY)))
+        return replace(self._of(self.columns, self.moving, weights, problem, solution), known_gap=self.known_gap)
+
+    def _under(self, weights: Array) -> NearbyScore:
+        """The score of this fit as one of a kernel of other weights, without the components that are not in that."""
+        scores, lost = self.problem.y * self.margins - self.solution.intercept, np.zeros(len(self.moving))
+        kept = weights[self.moving] > 0
+        lost[~kept] = self.weights[self.moving[~kept]]
+        norms = self.norms[self.moving[kept]]
+        return NearbyScore(
+            scores - self.images @ lost if lost.any() else scores,
+            float(self.solution.intercept),
+            float(norms @ (norms / weights[self.moving[kept]])),
+        )
+
+    def seen_from(self, columns: AdditiveColumns) -> NearbyScore:
+        """The score of this fit at other rows, as one of their kernel of the same weights."""
+        scores = self.problem.expansion.scorer(self.solution.coef)(columns.X.astype(np.float64, copy=False))
+        return NearbyScore(scores, float(self.solution.intercept), float(self.norms[self.weights > 0].sum()))
 
     @cached_property
     def beta(self) -> Array:
@@ -97,8 +132,12 @@ class WeightedFit:
     @cached_property
     def noise(self) -> float:
         """Changes of the objective that are what the kernel fit left, or the rounding of its scores."""
-        terms = float(np.square(self.beta) @ self.problem.expansion.diagonal())
-        return max(_NOISE * abs(self.smoothed), _EPS * terms)
+        return max(max(_NOISE, self.solution.gap) * abs(self.smoothed), self.rounding)
+
+    @cached_property
+    def rounding(self) -> float:
+        """What rounding of similarities makes of the objective."""
+        return _EPS * float(np.square(self.beta) @ self.problem.expansion.diagonal())
 
     @cached_property
     def norms(self) -> Array:
@@ -157,11 +196,19 @@ class WeightedFit:
     def _hessian(self) -> Array:
         """``G'MG`` of what moves, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
         r = np.sqrt(np.maximum(self.problem.evaluate(self.margins).curvature, 0.0))
-        A = r[:, None] * self.problem.expansion.outer() * r
+        system = KernelSystem(self.problem.expansion.outer(), self.problem.penalty.ridge, self.problem.fit_intercept)
+        A = system.block(np.arange(len(r)), r)
         add_to_diagonal(A, 1.0)
         half = r[:, None] * np.column_stack([self.images, np.ones(len(r))])
-        inner = half.T @ shifted_cholesky(A)(half)
+        inner = half.T @ shifted_cholesky(A)(half.astype(A.dtype, copy=False)).astype(np.float64, copy=False)
         H, border, corner = inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1])
         if self.problem.fit_intercept and corner > 0:
             H = H - np.outer(border, border) / corner
         return 0.5 * (H + H.T)
+
+
+def _solved(problem: Problem, start: Solution | None, solver: str | Engine, tol: float) -> Solution:
+    """A kernel fit, without a word where it ends early: the gap of (S) counts, and it is measured."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return solve(problem, start, solver=solver, tol=tol)

@@ -40,7 +40,16 @@ from softmargin.solvers.thresholds import (
     STEEP,
 )
 
-__all__ = ["Factor", "FeatureFactor", "FeatureSystem", "KernelSystem", "NewtonSystem", "Residual", "Step"]
+__all__ = [
+    "Factor",
+    "FeatureFactor",
+    "FeatureSystem",
+    "KernelFactor",
+    "KernelSystem",
+    "NewtonSystem",
+    "Residual",
+    "Step",
+]
 
 Array = NDArray[np.floating[Any]]
 
