@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import check_grad, minimize
+from scipy.special import logsumexp, xlogy
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -315,3 +317,40 @@ def test_what_all_classes_share_never_grows_out_of_rounding(make):
         objective = float(weight @ cost) + 0.5 * float(np.square(model.coef_).sum())
         assert model.solution_.objective == pytest.approx(objective, rel=1e-9)
         assert all(later <= before * (1 + 1e-9) for before, later in pairwise(model.solution_.history))
+
+
+@pytest.mark.parametrize("intercept", ["penalized", "free"])
+@pytest.mark.parametrize(("n", "seed", "apart"), [(400, 0, 0), (400, 0, 1), (600, 2, 0), (600, 2, 1)])
+def test_machines_of_similarities_converge_where_weights_span_twelve_decades(n, seed, apart, intercept):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n)
+    X = rng.normal(size=(n, 5)) + apart * y[:, None] * rng.normal(size=5)
+    weight, kernel = 10.0 ** rng.uniform(-6, 6, n), Kernel("rbf", 0.2)
+    found = solve(MulticlassProblem(Softmax(), expand(X, kernel), y, weight, 3, intercept), tol=1e-10, max_iter=200)
+    assert found.converged
+    # f = K beta, and beta is minus a slope of the losses: the duality gap, and what constraints of the dual lack
+    K = kernel(X, X) + (intercept == "penalized")
+    beta = found.dual
+    F = K @ beta + found.intercept * (intercept == "free")
+    P = np.maximum(np.eye(3)[y] - beta / weight[:, None], 0.0)
+    primal = float(weight @ (logsumexp(F, axis=1) - F[np.arange(n), y])) + 0.5 * float(np.sum(beta * (K @ beta)))
+    dual = -float(weight @ np.sum(xlogy(P, P), axis=1)) - 0.5 * float(np.sum(beta * (K @ beta)))
+    assert abs(primal - dual) <= 1e-5 * primal
+    assert primal == pytest.approx(found.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [None, Kernel("rbf", 0.3)], ids=str)
+def test_rounds_over_many_rows_end_at_the_fit_of_the_rows_they_keep(kernel):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=1050)
+    X = rng.normal(size=(1050, 4)) + 2 * np.eye(3, 4)[y]
+    wrong = rng.random(1050) < 0.15
+    y[wrong] = (y[wrong] + 1) % 3
+    task = MulticlassProblem(Capped(Softmax(), 1.5), expand(X, kernel), y, np.full(1050, 3.0), n_classes=3)
+    found = solve(task, tol=1e-9)
+    assert found.converged
+    assert 0 < np.count_nonzero(~found.kept) < 400
+    assert all(later <= earlier * (1 + 1e-12) for earlier, later in pairwise(found.history))
+    plain = solve(replace(task, loss=Softmax(), weights=np.where(found.kept, 3.0, 0.0)), tol=1e-9)
+    np.testing.assert_allclose(task.scores(found.coef), task.scores(plain.coef), atol=1e-5)
+    assert found.objective == pytest.approx(plain.objective + 4.5 * np.count_nonzero(~found.kept), rel=1e-9)

@@ -3,7 +3,9 @@
     min(L, level) <= L for rows kept (L <= level),   min(L, level) <= level for rows dropped,
 
 with equality where the sets were chosen. Each fit on the kept rows therefore decreases the capped objective, there are
-finitely many sets, and the iteration stops when the set repeats: a certificate that the point is stationary.
+finitely many sets, and the iteration stops when the set repeats: a certificate that the point is stationary. While the
+set changes a fit only has to lower the objective: fits to many rows begin rough, and become finer when the set repeats
+or the objective does not fall.
 
 A class that would lose every row keeps them all, uncapped: without members its intercept has no finite minimiser. That
 is another objective, and the descent begins again from there. It is the one reported, with the rows that it counts
@@ -23,9 +25,12 @@ from softmargin.solution import Solution
 from softmargin.solvers.multiclass.newton import solve_smooth
 from softmargin.solvers.multiclass.selection import solve_selection
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
+from softmargin.solvers.thresholds import FEW_ROWS
 
 __all__ = ["drop_and_refit"]
 
+# Rounds of many rows are brought to such slopes, and to finer ones where the rows that count have settled.
+_ROUGH = (1e-2, 1e-4)
 _FEWEST_STEPS = 50  # that a fit gets however many the ones before it took in vain: Newton's method needs fewer
 
 
@@ -36,6 +41,7 @@ class _Rounds:
         assert isinstance(problem.loss, Capped)
         self.problem, self.loss, self.tol, self.max_iter = problem, problem.loss, tol, max_iter
         self.convex = replace(problem, loss=problem.loss.base)
+        self.aims = [*(aim for aim in _ROUGH if tol < aim and len(problem.codes) > FEW_ROWS), tol]
         self.kept = np.ones(len(problem.codes), dtype=bool)
         self.protected = np.zeros(problem.n_classes, dtype=bool)
         self.solution, self.value, self.n_iter = start, np.inf, 0
@@ -57,7 +63,10 @@ class _Rounds:
         self.last = (self.solution, self.value, self.kept, self.repeats)
         part = replace(self.convex, weights=np.where(self.kept, self.problem.weights, 0.0))
         if part.penalty is None:
-            self._take(solve_smooth(part, self.solution, self.tol, self.max_iter), fitted)
+            self._refit(part, fitted)
+            while len(self.aims) > 1 and (self.repeats or self.value > self.last[1]):
+                self.aims.pop(0)
+                self._refit(part, fitted)
         else:
             self._take(solve_selection(part, self.solution, self.tol, self.max_iter), fitted)
             if self.value > self.last[1] and not part.penalty.convex:  # from its pilot a concave one may end higher
@@ -66,6 +75,10 @@ class _Rounds:
             report("drop and refit", f"objective {self.value:.12g}, {np.count_nonzero(self.kept)} rows kept")
         self.reset = not np.array_equal(before, self.protected)
         return None if self.reset else self.repeats
+
+    def _refit(self, part: MulticlassProblem, fitted: np.ndarray) -> None:
+        aim, *finer = self.aims
+        self._take(solve_smooth(part, self.solution, aim, self.max_iter, rough=bool(finer)), fitted)
 
     def _take(self, solution: Solution, fitted: np.ndarray) -> None:
         """Go to a fit of the rows ``fitted``."""
