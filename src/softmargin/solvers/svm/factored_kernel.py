@@ -125,7 +125,8 @@ class GramMachines:
 
         Each turn takes as long as the other may, so that no problem costs much more than by the quicker way.
         """
-        factor, left, sets, most = self._factor, max_iter, _LOOK, _MOST_COLUMNS if self.crawls else _COLUMNS
+        factor, left, sets = self._factor, max_iter, _LOOK if box.intercept else _LOOK // 2  # single steps take longer
+        most = _MOST_COLUMNS if self.crawls else _COLUMNS
         rests = self.crawls or float(self.diagonal.max(initial=0.0)) * box.largest > STIFF
         error = None
         while True:

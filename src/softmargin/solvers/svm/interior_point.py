@@ -28,6 +28,7 @@ __all__ = ["InteriorPoint", "interior_point"]
 Array = NDArray[np.floating[Any]]
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 _TINY = 1e-300  # features that are all zero have weights of no size
+_IDLE = 6  # measurements in a row that gain nothing; a few may, by the chance of their rounding
 _SHORT, _LONG = 0.995, 0.99999  # of the way to the first bound; the last steps, as good as exact, go nearly all of it
 
 
@@ -75,6 +76,7 @@ def interior_point(
     noise = _ROUNDING * float(np.sqrt(features.squared_norms().sum())) * float(np.linalg.norm(u))
     error, measured, n_iter, system = np.inf, False, 0, None
     best: InteriorPoint | None = None  # of those that only rounding, measured, keeps from the end
+    idle = 0
     while n_iter < max_iter:
         if not measured:  # mismatches shrink by (1 - length) each step; they are measured first and last
             mismatch = features.transpose(u) + w0 - w
@@ -95,9 +97,10 @@ def interior_point(
         if system is not None and system.weak and max(mu / width, left) <= tol:  # as accurate as rounding allows
             break
         if not measured and between <= tol:
-            if error <= tol or (best is not None and error > best.error / 2):  # what is left is rounding, of any step
+            idle = 0 if best is None or error <= best.error / 2 else idle + 1
+            if error <= tol or idle == _IDLE:  # what is left is rounding, of any step
                 break
-            best = InteriorPoint(u, w, b, n_iter, error)
+            best = InteriorPoint(u, w, b, n_iter, error) if best is None or error < best.error else best
         elif error <= tol:
             measured = False
             continue
