@@ -354,3 +354,13 @@ def test_rounds_over_many_rows_end_at_the_fit_of_the_rows_they_keep(kernel):
     plain = solve(replace(task, loss=Softmax(), weights=np.where(found.kept, 3.0, 0.0)), tol=1e-9)
     np.testing.assert_allclose(task.scores(found.coef), task.scores(plain.coef), atol=1e-5)
     assert found.objective == pytest.approx(plain.objective + 4.5 * np.count_nonzero(~found.kept), rel=1e-9)
+
+
+def test_more_starts_end_as_finely_and_no_higher():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=150)
+    X = rng.normal(size=(150, 3)) + y[:, None]
+    y[:40] = rng.integers(3, size=40)
+    fits = [TruncatedSoftmaxClassifier(0.9, kernel="rbf", n_init=n, random_state=0).fit(X, y) for n in (1, 4)]
+    assert all(fit.solution_.converged and fit.solution_.gap <= 1e-10 for fit in fits)
+    assert fits[1].solution_.objective <= fits[0].solution_.objective

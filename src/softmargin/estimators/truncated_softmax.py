@@ -19,6 +19,8 @@ from softmargin.solvers import Solution, solve
 
 __all__ = ["TruncatedSoftmaxClassifier"]
 
+_NEAR = 1e-3  # certificate of a fit that a search only sets out from
+
 
 class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
     """Multinomial logistic regression with the loss of every row capped, for noisy labels.
@@ -138,7 +140,7 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
             half = random.random_sample(len(codes)) < 0.5
             missing = np.bincount(codes[half], minlength=problem.n_classes) == 0
             weights = np.where(half | missing[codes], problem.weights, 0.0)
-            start = solve(replace(plain, weights=weights), tol=self.tol, max_iter=self.max_iter)
+            start = solve(replace(plain, weights=weights), tol=max(self.tol, _NEAR), max_iter=self.max_iter)
             yield solve(problem, start, tol=self.tol, max_iter=self.max_iter)
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:
