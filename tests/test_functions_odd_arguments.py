@@ -5,7 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from softmargin import MarginClassifier, audit_labels, datasets, inference, losses, paths, plots, report
+from softmargin import (
+    MarginClassifier,
+    RuleBoostClassifier,
+    audit_labels,
+    datasets,
+    inference,
+    losses,
+    paths,
+    penalties,
+    plots,
+    report,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::softmargin.inference.Caution")
 
@@ -104,3 +115,12 @@ def test_looks_that_matplotlib_does_not_know_are_refused_by_the_name_of_their_ar
 def test_an_audit_is_written_to_a_file():
     with pytest.raises(ValueError, match="path must be"):
         audit_labels(MODEL, X, Y, random_state=0).to_csv(3)
+
+
+def test_numbers_too_small_or_large_to_tell_from_none_are_refused_by_name():
+    with pytest.raises(ValueError, match="l1_ratio of MCP"):
+        penalties.get("mcp", l1_ratio=5e-324)
+    with pytest.raises(ValueError, match="l1 must be"):
+        RuleBoostClassifier(l1=1e-300).fit(X, Y)
+    with pytest.raises(ValueError, match="distance must be"):
+        inference.breakdown(MODEL, X, Y, distance=1e300)

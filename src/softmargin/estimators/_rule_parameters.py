@@ -37,6 +37,7 @@ _BY_LEARNER: dict[str, dict[str, Any]] = {
 _TREE_SMOOTHING = 4.0
 _SHARE = number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
 _INSIDE = number("a number strictly between 0 and 1", lambda value: 0 < value < 1)
+_LEAST_COST = 1e-30  # of a rule, beside losses of one: less is none
 CONSTRAINTS: dict[str, Constraint] = {
     "learner": one_of(*LEARNERS),
     "n_rules": NONE | integer(0, 100_000),
@@ -52,7 +53,7 @@ CONSTRAINTS: dict[str, Constraint] = {
     "column_fraction": _SHARE,
     "learning_rate": NONE | _SHARE,
     "smoothing": one_of("auto") | NONNEGATIVE,
-    "l1": NONNEGATIVE,
+    "l1": number("0 or a number of at least 1e-30", lambda value: value == 0 or value >= _LEAST_COST),
     "tuning": one_of(*TUNINGS),
     "early_stopping": NONE | BOOLEAN,
     "validation_fraction": _INSIDE,

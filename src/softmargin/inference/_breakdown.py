@@ -18,11 +18,11 @@ from sklearn.base import clone
 
 from softmargin._constraints import (
     CLASSIFIER,
-    POSITIVE,
     check_each,
     check_training_rows,
     class_codes,
     is_number,
+    number,
     several,
 )
 
@@ -32,7 +32,7 @@ Array = NDArray[np.floating[Any]]
 
 _ALLOWED = {
     "shares": several("a list of numbers"),
-    "distance": POSITIVE,
+    "distance": number("a positive number up to 1e6", lambda value: 0 < value <= 1e6),
 }
 
 

@@ -33,6 +33,7 @@ __all__ = ["ElasticNet", "Penalty"]
 
 Array = NDArray[np.floating[Any]]
 
+_LEAST_RATIO = 1e-30  # of a concave cost: what less is selects nothing
 _RATIO = number("between 0 and 1", lambda value: 0 <= value <= 1)
 
 
@@ -61,9 +62,10 @@ class Penalty:
     def __post_init__(self) -> None:
         _RATIO.check("l1_ratio", self.l1_ratio)
         settle_numbers(self)
-        if not self.convex and self.l1_ratio == 0:
+        if not self.convex and self.l1_ratio < _LEAST_RATIO:
             raise ValueError(
-                f"l1_ratio of {type(self).__name__} must be positive; for a pure ridge use ElasticNet(0.0)."
+                f"l1_ratio of {type(self).__name__} must be at least {_LEAST_RATIO:g}; got {self.l1_ratio!r}. "
+                "For a pure ridge use ElasticNet(0.0)."
             )
         BOOLEAN.check("positive", self.positive)
         if self.factors is not None and not _are_factors(self.factors):
