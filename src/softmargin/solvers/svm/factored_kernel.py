@@ -19,6 +19,7 @@ sees (Fine and Scheinberg 2001). Where nearly as many columns as rows are needed
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -121,16 +122,10 @@ class GramMachines:
         return again if again.violation < found.violation else found
 
     def _by_turns(self, box: BoxQP, start: Array | Iterate | None, tol: float, max_iter: int) -> BoxSolution:
-        """Working sets, then an interior point on few columns, four times as many sets, twice the columns, and so on.
-
-        Each turn takes as long as the other may, so that no problem costs much more than by the quicker way.
-        """
-        factor, left, sets = self._factor, max_iter, _LOOK if box.intercept else _LOOK // 2  # single steps take longer
-        most = _MOST_COLUMNS if self.crawls else _COLUMNS
-        rests = self.crawls or float(self.diagonal.max(initial=0.0)) * box.largest > STIFF
-        error = None
-        while True:
-            if not rests:
+        """Pair steps and interior points by turns, until one of them has done."""
+        factor, left, error = self._factor, max_iter, None
+        for sets, most in self._turns(box):
+            if sets:
                 point, reached = pair_steps(self.rows, box, start=start, tol=max(tol, ROUGH), max_iter=min(sets, left))
                 start, stands = point, point.n_iter < min(sets, left)
                 left -= point.n_iter
@@ -140,7 +135,6 @@ class GramMachines:
                     if found.converged or left <= 0 or found.violation <= self.rows.noise(found.u):
                         return found
                     start = Iterate(found.u, found.gradient)
-            rests = False
             error = _harmless(box, start, tol) if error is None else error
             other = None
             if factor.grow(error, int(min(most, _SHARE * self.rows.n))):
@@ -153,7 +147,22 @@ class GramMachines:
                     return self._finished(box, other, tol, max_iter)
                 error /= _FINER
             elif most >= min(_MOST_COLUMNS, self.rows.n):
-                return solve_box_qp(self.rows, box, start=start, tol=tol, max_iter=max(left, 1))
+                break
+        return solve_box_qp(self.rows, box, start=start, tol=tol, max_iter=max(left, 1))
+
+    def _turns(self, box: BoxQP) -> Iterator[tuple[int, int]]:
+        """Working sets, then columns for an interior point; four times as many sets, twice the columns, and so on.
+
+        Each turn takes as long as the other may, so that no problem costs much more than by the quicker way. Where
+        bounds are large, as polynomials make them, few columns may do at once.
+        """
+        if self.crawls:
+            yield 0, _MOST_COLUMNS
+        elif float(self.diagonal.max(initial=0.0)) * box.largest > STIFF:
+            yield 0, _COLUMNS // 4
+        sets, most = _LOOK if box.intercept else _LOOK // 2, _COLUMNS  # single steps take longer than pairs
+        while True:
+            yield sets, most
             sets, most = 4 * sets, 2 * most
 
     def _by_products(self, box: BoxQP, tol: float, ridge: float) -> BoxSolution | None:
