@@ -60,7 +60,6 @@ _SHARE = 0.47
 _SQUARES = 3  # matrices of all rows that such a step holds
 _FINER = 100  # times the accuracy of a factor that has not done
 _FAR = 1e8  # scores that a multiplier at its bound allows: beyond, sums of them hold no digits of a score of one
-_STEPS = 100
 _FINISH = 50  # working sets that the finish may take
 _EPS = float(np.finfo(np.float64).eps)
 _SINGLE = float(np.finfo(np.float32).eps)
@@ -250,7 +249,7 @@ def _solve_factored(
         return None
     part = features.take(moving)
     among = products if products is None or len(moving) == len(products) else products[np.ix_(moving, moving)]
-    point = interior_point(part, inner, w0=w0, tol=min(tol, FINEST), max_iter=_STEPS, products=among)
+    point = interior_point(part, inner, w0=w0, tol=min(tol, FINEST), products=among)
     v = point.u.copy()
     settle(v, inner.q - part.apply(point.w) - point.intercept, inner)
     u[moving] = v

@@ -29,6 +29,7 @@ Array = NDArray[np.floating[Any]]
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 _TINY = 1e-300  # features that are all zero have weights of no size
 _IDLE = 6  # measurements in a row that gain nothing; a few may, by the chance of their rounding
+_MOST, _MOST_FROM_GUESS = 100, 60  # steps: two dozen are many where rounding leaves any
 _SHORT, _LONG = 0.995, 0.99999  # of the way to the first bound; the last steps, as good as exact, go nearly all of it
 
 
@@ -49,7 +50,6 @@ def interior_point(
     w0: Array,
     tol: float,
     guess: tuple[Array, float, float] | None = None,
-    max_iter: int = 60,
     products: Array | None = None,
 ) -> InteriorPoint:
     """Minimise until each row is within ``tol`` of its corner or its multiplier so near a bound that it is worth less.
@@ -76,8 +76,8 @@ def interior_point(
     noise = _ROUNDING * float(np.sqrt(features.squared_norms().sum())) * float(np.linalg.norm(u))
     error, measured, n_iter, system = np.inf, False, 0, None
     best: InteriorPoint | None = None  # of those that only rounding, measured, keeps from the end
-    idle = 0
-    while n_iter < max_iter:
+    idle, most = 0, _MOST if guess is None else _MOST_FROM_GUESS
+    while n_iter < most:
         if not measured:  # mismatches shrink by (1 - length) each step; they are measured first and last
             mismatch = features.transpose(u) + w0 - w
             excess = float(u.sum() - total) if intercept else 0.0

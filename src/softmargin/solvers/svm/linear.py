@@ -140,7 +140,7 @@ def solve_stiff(features: Expansion, box: BoxQP, *, tol: float, max_iter: int) -
     """By an interior point, whose own weights are the answer; where rounding ended it, a finish if better."""
     n, p = features.shape
     accuracy = min(tol, FINEST)
-    point = interior_point(features, box, w0=np.zeros(p), tol=accuracy, max_iter=100)
+    point = interior_point(features, box, w0=np.zeros(p), tol=accuracy)
     u, scores = point.u.copy(), features.apply(point.w)
     settle(u, box.q - scores - point.intercept, box)
     u = feasible_start(u, box)
