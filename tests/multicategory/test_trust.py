@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from softmargin import (
@@ -160,3 +161,15 @@ def test_interrupts_are_served(model):
         with pytest.raises(KeyboardInterrupt):
             fit_for_ever()
     assert time.process_time() - began < 10  # a loop that never looks would take minutes
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_rows_that_a_truncated_softmax_keeps_do_not_hang_on_whether_rows_repeat_or_have_weights(seed):
+    rng = np.random.default_rng(seed)
+    y, X = rng.integers(3, size=400), rng.normal(size=(400, 2))
+    X += np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[y]
+    times = rng.integers(2, 4, size=400)  # as rows they are more than a thousand
+    weighted = TruncatedSoftmaxClassifier(kernel="rbf", C=30.0, level=1.0)
+    repeated = clone(weighted).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    weighted.fit(X, y, sample_weight=times)
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-5)
