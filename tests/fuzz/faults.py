@@ -88,7 +88,8 @@ def fault_of(error: Exception) -> Fault | None:
     kind = f"{type(error).__name__} at {_place(frames)}"
     if not isinstance(error, _EXPECTED):
         return Fault(f"cryptic {kind}", text)
-    if not str(error).strip() or any(word in str(error).lower() for word in _CRYPTIC) or not _deliberate(frames):
+    ours = str(error).partition(" raises ")[0].lower()  # what follows is said by a function that the caller gave
+    if not ours.strip() or any(word in ours for word in _CRYPTIC) or not _deliberate(frames):
         return Fault(f"cryptic {kind}", text)
     return None
 

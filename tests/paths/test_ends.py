@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel
 
 from softmargin import paths
@@ -34,3 +35,10 @@ def test_where_no_row_supports_the_score_it_is_constant(maker, kernel, form):
         scores = path.decision_function(rows, t)
         np.testing.assert_allclose(scores, path.at(t).intercept, atol=1e-9)
         np.testing.assert_allclose(path.decision_function(rows, [t, 0.5])[:, 0], scores, atol=1e-9)
+
+
+def test_a_path_whose_objective_vanishes_at_an_end_is_certified_near_it():
+    X = np.array([[9999e3], [10001e3], [10002e3]])  # similarities of 1e28: no digit of the scores is left
+    with pytest.warns(ConvergenceWarning, match="not exact"):
+        path = paths.balance_path(X, [0, 1, 1], C=800.0, kernel="poly", gamma=1.0, degree=2)
+    assert path.gap >= path.at(2e-9).gap > 0.1

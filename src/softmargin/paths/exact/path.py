@@ -31,6 +31,7 @@ __all__ = ["EXACT", "Path", "PosedPath", "TraceReport"]
 EXACT = 1e-6  # the relative duality gap up to which a solution counts as exact
 _INTERIOR = 1e-9  # of the box width: closer to a bound is at the bound
 _BALANCED = 1e-14  # of the sum of sizes: multipliers that were outside their boxes by more leave the others to balance
+_NEARBY = 10.0 ** -np.arange(1.0, 12.0, 2.0)  # of a piece, from an end of the path
 _STRAIGHT = 1e-7  # of the scores, at least of one: less is rounding, or what a direction that comes in may move
 _BLOCK = 2**17  # multipliers evaluated at a time: a quarter less time on 400 rows than all at once, or few
 _SCORED = 2**21  # the same for scores, whose similarities are made anew each time
@@ -108,10 +109,15 @@ class Path:
         return float(np.max(self._gaps(self._checkpoints()), initial=0.0))
 
     def _checkpoints(self) -> Array:
-        """The values that certify the path: breakpoints, the middles between, and one value beyond the last."""
+        """The values that certify the path: breakpoints, the middles between, and one value beyond the last.
+
+        Objectives may vanish at an end, and what is nothing beside those of the middle may be all there is nearby.
+        """
         knots = self.breakpoints
         beyond = [1.0 + 2.0 * knots[-1]] if np.isinf(self.range[1]) else []
-        return np.concatenate([knots, 0.5 * (knots[1:] + knots[:-1]), beyond])
+        widths = np.diff(knots)
+        low, high = (np.outer(widths[at], _NEARBY).ravel() for at in (slice(0, 1), slice(-1, None)))
+        return np.concatenate([knots, knots[:-1] + 0.5 * widths, knots[0] + low, knots[-1] - high, beyond])
 
     def gaps(self, t: Array) -> Array:
         """The relative duality gaps of the solutions at the values ``t``."""

@@ -53,6 +53,7 @@ _ROUNDS, _EARLY = 20, 3
 _NEARER = 0.25
 _SPARE = 0.3  # a bound is minimised to this fraction of the tolerance, which rows fixed elsewhere take the rest of
 _CELLS = 1 << 22  # numbers of a matrix with a row for each weight: four such matrices take 128 megabytes
+_HESSIANS = 1 << 24  # numbers of the inverses of all weights, twice: fewer weights at a time would each make their own
 
 
 def accepts_class_weights(problem: Problem) -> bool:
@@ -82,7 +83,8 @@ def fit_class_weights(problem: Problem, factors: Array, tol: float) -> list[Solu
     n, p = problem.expansion.shape
     order = np.argsort(factors[0] / factors[1])
     found: list[Solution | None] = [None] * len(order)
-    together = max(1, _CELLS // max(n, (p + 1) ** 2 if _is_factored(problem) else p))
+    hessians = _HESSIANS // (p + 1) ** 2 if _is_factored(problem) else len(order)
+    together = max(1, min(_CELLS // max(n, p), hessians))
     for first in range(0, len(order), together):
         some = order[first : first + together]
         for k, solution in zip(some, _Family(problem, factors[:, some], tol).fitted(), strict=True):
