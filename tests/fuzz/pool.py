@@ -16,10 +16,11 @@ import os
 import resource
 import selectors
 import signal
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .case import Case
@@ -30,6 +31,7 @@ __all__ = ["Limits", "Outcome", "run_cases", "run_here"]
 _WALL = 300  # seconds after which a child that sleeps is ended
 _TOGETHER = 12  # cases of a child: a fork copies 30 ms worth of pages, as much as half of all cases take
 Rows = tuple[int, int] | None
+_MISUSE = "On entry to"  # what BLAS and LAPACK say of arguments that no caller may give; results are then undefined
 _GRACE = 2.0  # seconds for the report of a hang; then it is one in compiled code
 
 
@@ -95,6 +97,8 @@ def run_here(case: Case) -> Outcome:
 
 def _child(seed: int, numbers: list[int], pipe: int, limits: Limits, rows: Rows) -> None:
     limits.impose_memory()
+    with tempfile.TemporaryFile() as stream:
+        os.dup2(stream.fileno(), 2)
     for number in numbers:
         case = Case(seed, number, listener=lambda text: _send(pipe, {"text": text}), rows=rows)
         if not _one(case, pipe, limits):
@@ -114,7 +118,11 @@ def _one(case: Case, pipe: int, limits: Limits) -> bool:
 
     signal.signal(signal.SIGXCPU, hung)
     limits.impose_seconds()
+    said_before = os.lseek(2, 0, os.SEEK_END)
     outcome = run_here(case)
+    said = os.pread(2, 1 << 16, said_before).decode(errors="replace")
+    if _MISUSE in said:
+        outcome = replace(outcome, verdict="fault", kind="BLAS called wrongly", message=said.strip()[:200])
     _send(pipe, vars(outcome))
     return outcome.verdict != "fault"
 

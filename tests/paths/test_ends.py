@@ -42,3 +42,17 @@ def test_a_path_whose_objective_vanishes_at_an_end_is_certified_near_it():
     with pytest.warns(ConvergenceWarning, match="not exact"):
         path = paths.balance_path(X, [0, 1, 1], C=800.0, kernel="poly", gamma=1.0, degree=2)
     assert path.gap >= path.at(2e-9).gap > 0.1
+
+
+@pytest.mark.parametrize("make", [paths.cost_path, paths.weight_path, paths.balance_path])
+@pytest.mark.parametrize("p", [1, 3])
+def test_rows_that_are_all_zero_have_constant_paths_whatever_memory_holds(make, p, capfd):
+    y, weight = np.arange(18) % 3 == 0, np.arange(18) % 4 + 1.0
+    options = {} if make is paths.cost_path else {"C": 1.0}
+    for rows in (np.zeros((18, p)), sparse.csr_array((18, p))):
+        found = [make(rows, y, sample_weight=weight, **options) for _ in range(10)]
+        scores = [path.decision_function(rows, path.breakpoints) for path in found]
+        assert all(np.array_equal(one, scores[0]) for one in scores)
+        assert np.ptp(scores[0], axis=0).max() == 0
+        assert max(path.gap for path in found) <= 1e-12
+    assert "On entry to" not in "".join(capfd.readouterr())

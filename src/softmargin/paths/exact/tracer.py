@@ -294,12 +294,13 @@ class Tracer:
 def _principal(X: Array) -> tuple[Array, Array]:
     """Features turned to their principal axes, and the largest coordinate on each, from large to small.
 
-    Axes along which the rows differ by rounding alone (repeated columns far from zero) are none.
+    Axes along which the rows differ by rounding alone (repeated columns far from zero) are none; one is left in any
+    case, since products of no columns are undefined.
     """
     turned = X @ np.linalg.svd(X, full_matrices=False)[2].T
     lengths = np.abs(turned).max(axis=0, initial=0.0)
     order = np.argsort(-lengths)
-    order = order[lengths[order] > _ROUNDED * lengths.max(initial=0.0)]
+    order = order[: max(1, np.count_nonzero(lengths > _ROUNDED * lengths.max(initial=0.0)))]
     return turned[:, order], lengths[order]
 
 
