@@ -84,7 +84,7 @@ def test_breakdown_refuses_what_it_cannot_plant(rows):
     X, y = rows
     with pytest.raises(ValueError, match=r"shares must lie in \[0, 1\); got 1.0"):
         breakdown(MarginClassifier(), X, y, [1.0])
-    with pytest.raises(ValueError, match="distance must be a positive, finite number; got 0"):
+    with pytest.raises(ValueError, match="distance must be a positive number up to 1e6; got 0"):
         breakdown(MarginClassifier(), X, y, distance=0)
     with pytest.raises(ValueError, match="two classes"):
         breakdown(MarginClassifier(), X, np.arange(60) % 3)
