@@ -23,6 +23,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas
+import polars
+from sklearn.utils import check_array
+
 from .case import Case
 from .faults import Fault, remember_sources
 
@@ -164,6 +168,7 @@ def run_cases(
     limits = limits or Limits()
     selector = selectors.DefaultSelector()
     waiting: list[int] = []
+    _import_readers()
     remember_sources()
     gc.collect()
     gc.freeze()
@@ -193,6 +198,12 @@ def run_cases(
         for key in list(selector.get_map().values()):
             if time.monotonic() - key.data.heard > _WALL:
                 os.kill(key.data.process, signal.SIGKILL)
+
+
+def _import_readers() -> None:
+    """What reads tables is imported by the first that comes; Python wraps an interrupt of that in a RuntimeError."""
+    for make in (pandas.DataFrame, polars.DataFrame):
+        check_array(make({"a": [0.0, 1.0]}))
 
 
 def _start(seed: int, numbers: list[int], selector: selectors.BaseSelector, limits: Limits, rows: Rows) -> None:
