@@ -4,8 +4,8 @@ A concave penalty on kernel columns has many stationary points. In which of them
 the order in which rows are summed, and on how equal rows, whose columns are equal, share what is one coefficient (the
 penalty of two halves is more than that of the whole). Components of an additive kernel that differ on rows without a
 loss alone may be exchanged at no cost, and rounding chooses as well. Convex l1 costs do not care, but each row less is
-a row and a column less of every pass. Sorted by content and with equal rows put
-together, rows in another order, or repeated in place of their weights, are the same problem to the last digit.
+a row and a column less of every pass. Sorted by content and with equal rows put together, rows in another order, or
+repeated in place of their weights, are the same problem to the last digit.
 """
 
 from __future__ import annotations

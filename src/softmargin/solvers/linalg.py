@@ -168,8 +168,7 @@ class PivotedCholesky:
     """``A = ZZ' + E`` from the columns of ``A`` that are asked for, that of the largest remainder next.
 
     ``E`` is semidefinite and its largest entry on the diagonal; ``Z`` are the ``columns``, and ``Z[pivots]`` is lower
-    triangular. What is found is kept
-    when more columns are asked for.
+    triangular. What is found is kept when more columns are asked for.
     """
 
     def __init__(self, column: Callable[[int], Array], diagonal: Array, precision: float = _EPS) -> None:
