@@ -12,13 +12,13 @@ from softmargin.solvers.components.weighted_fit import WeightedFit
 
 
 def fit_at(weights, loss, seed, fit_intercept=True):
-    """Rows with costs over nine decades, seen through four features of heavy tails."""
+    """Rows with costs over six decades, seen through four features of heavy tails."""
     rng = np.random.default_rng(seed)
     n = 200
     X = rng.standard_t(2, size=(n, 4))
     y = np.where(X[:, 0] + np.abs(X[:, 1]) + rng.normal(size=n) > 1, 1.0, -1.0)
     columns = AdditiveColumns.of_rows(X, interactions=False)
-    costs = 10 ** rng.uniform(-3, 6, n)
+    costs = 10 ** rng.uniform(-3, 3, n)
     problem = Problem(loss, columns.weighted(weights), y, costs, ElasticNet(0.0), fit_intercept=fit_intercept)
     return WeightedFit.at(weights, problem, columns, np.arange(4), None, 1e-10)
 
@@ -28,9 +28,9 @@ def fit_at(weights, loss, seed, fit_intercept=True):
 def test_a_fit_ends_at_its_minimum_whatever_the_components_weighed_before(loss, seed):
     far = [
         (1.0, 1.0, 1.0, 1.0),
-        (1e4, 1e-3, 0.0, 1e4),
-        (0.0, 0.0, 1e5, 0.0),
-        (1e-2, 1e5, 1e3, 1e4),
+        (1e2, 1e-2, 0.0, 1e2),
+        (0.0, 0.0, 1e3, 0.0),
+        (1e-2, 1e3, 1e1, 1e2),
         (0.0, 0.0, 0.0, 0.0),
     ]
     point = fit_at(np.array(far[0]), loss, seed)
