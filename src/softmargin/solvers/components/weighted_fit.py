@@ -23,7 +23,6 @@ from softmargin.solution import Solution
 from softmargin.solvers.components.nearby_start import NearbyScore
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.linalg import add_to_diagonal, shifted_cholesky
-from softmargin.solvers.ridge.newton_systems import KernelSystem
 from softmargin.solvers.solve import solve
 
 __all__ = ["WeightedFit"]
@@ -196,11 +195,10 @@ class WeightedFit:
     def _hessian(self) -> Array:
         """``G'MG`` of what moves, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
         r = np.sqrt(np.maximum(self.problem.evaluate(self.margins).curvature, 0.0))
-        system = KernelSystem(self.problem.expansion.outer(), self.problem.penalty.ridge, self.problem.fit_intercept)
-        A = system.block(np.arange(len(r)), r)
+        A = r[:, None] * self.problem.expansion.outer() * r
         add_to_diagonal(A, 1.0)
         half = r[:, None] * np.column_stack([self.images, np.ones(len(r))])
-        inner = half.T @ shifted_cholesky(A)(half.astype(A.dtype, copy=False)).astype(np.float64, copy=False)
+        inner = half.T @ shifted_cholesky(A)(half)
         H, border, corner = inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1])
         if self.problem.fit_intercept and corner > 0:
             H = H - np.outer(border, border) / corner
