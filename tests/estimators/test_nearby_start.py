@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softmargin import AdditiveKernelClassifier, losses
+from softmargin import AdditiveKernelClassifier, datasets, losses
 from softmargin.expansions import AdditiveColumns
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
@@ -58,3 +58,18 @@ def test_a_start_from_a_part_of_the_rows_leads_to_the_same_minimum(loss, monkeyp
     monkeypatch.setattr(selection, "_MANY_ROWS", 10**6)
     np.testing.assert_allclose(model.fit(X, y).decision_function(X), scores, atol=1e-3)
     assert model.solution_.converged
+
+
+def test_components_of_a_table_of_words_are_fitted():
+    try:
+        table = datasets.load("german", encode=True, download=False)
+    except datasets.DataNotFound as reason:
+        pytest.skip(str(reason))
+    X = np.asarray(table.X, dtype=float)  # some columns of words say nearly the same
+    X, y = (X / np.maximum(X.std(axis=0), 1e-9))[:799], np.asarray(table.y)[:799]
+    scores = AdditiveKernelClassifier().fit(X, y).decision_function(X)
+    for at in (0, X.shape[1] // 2, X.shape[1]):
+        rows = np.insert(X, at, 3.0, axis=1)
+        model = AdditiveKernelClassifier().fit(rows, y)
+        assert model.solution_.converged
+        np.testing.assert_allclose(model.decision_function(rows), scores, atol=1e-6)
