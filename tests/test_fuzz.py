@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from fuzz.case import AT_ONCE, CLASSIFIERS, Case
+from fuzz.case import AT_ONCE, CLASSIFIERS, Case, Focus
 from fuzz.certificate import check_binary_certificate
 from fuzz.data import Data
 from fuzz.faults import Fault, Refusal, judged
@@ -40,11 +40,11 @@ def test_a_case_is_the_same_every_time():
     assert first.text == second.text != ""
 
 
-def test_cases_of_given_rows_say_how_to_repeat_them():
-    rows = (150, 200)
-    for outcome in run_cases(2, iter(range(4)), limits=Limits(), rows=rows):
-        assert outcome.repeat.endswith(f"--case {outcome.number} --rows 150 200")
-        again = Case(2, outcome.number, rows=rows)
+def test_narrowed_cases_say_how_to_repeat_them():
+    focus = Focus(rows=(150, 200), only=("CoherenceClassifier",))
+    for outcome in run_cases(2, iter(range(4)), limits=Limits(), focus=focus):
+        assert outcome.repeat.endswith(f"--case {outcome.number} --rows 150 200 --only CoherenceClassifier")
+        again = Case(2, outcome.number, focus=focus)
         run_here(again)
         assert again.text == outcome.text
 

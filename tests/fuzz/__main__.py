@@ -16,7 +16,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 
-from .case import Case
+from .case import CLASSIFIERS, Case, Focus
 from .faults import Fault
 from .pool import Limits, Outcome, run_cases
 
@@ -31,6 +31,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--memory", type=float, default=3.0, help="GiB a case may take, 0 for no limit")
     parser.add_argument("--rows", type=int, nargs=2, default=None, help="single fits of so many rows, from and to")
+    parser.add_argument("--only", nargs="+", default=[], choices=sorted(CLASSIFIERS), metavar="CLASS", help="of these")
     parser.add_argument("--all", action="store_true", help="print every fault, not one of each kind")
     parser.add_argument("--refusals", type=int, default=0, help="print the most frequent refusals")
     parser.add_argument("--slow", type=float, default=0.0, help="print cases of more than that many seconds")
@@ -78,16 +79,16 @@ def main() -> int:
     """Run and report; the exit status is 1 where there was a fault."""
     options = _arguments()
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
-    rows = None if options.rows is None else tuple(options.rows)
+    focus = Focus(None if options.rows is None else tuple(options.rows), tuple(options.only))
     if options.case is not None:
-        return _run_one(Case(seed, options.case, rows=rows))
+        return _run_one(Case(seed, options.case, focus=focus))
     print(f"fuzzing with --seed {seed}", flush=True)
     end = time.monotonic() + options.seconds
     numbers = itertools.islice(itertools.count(options.first), options.cases)
     verdicts, kinds, refusals = Counter[str](), Counter[str](), Counter[str]()
     spent: list[float] = []
     limits = Limits(memory=int(options.memory * 2**30))
-    outcomes = run_cases(seed, numbers, options.jobs, lambda: time.monotonic() < end, limits, rows)
+    outcomes = run_cases(seed, numbers, options.jobs, lambda: time.monotonic() < end, limits, focus)
     for outcome in _until_interrupted(outcomes):
         verdicts[outcome.verdict] += 1
         spent.append(outcome.seconds)

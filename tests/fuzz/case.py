@@ -30,7 +30,7 @@ from .relations import RELATIONS, fit_plain
 from .simultaneous import check_simultaneous_certificate
 from .state import check_interrupt, check_refit, check_threads
 
-__all__ = ["AT_ONCE", "CLASSIFIERS", "Case"]
+__all__ = ["AT_ONCE", "CLASSIFIERS", "EVERYTHING", "Case", "Focus"]
 
 CLASSIFIERS: dict[str, Any] = {
     name: value
@@ -85,25 +85,42 @@ def _has_huge_similarities(model: Any, X: np.ndarray) -> bool:
     return K is not None and float(np.abs(K).max()) > HUGE
 
 
+@dataclass(frozen=True)
+class Focus:
+    """What cases are narrowed to: single fits of ``rows`` (from, to), and some classifiers.
+
+    What costs too much shows in single fits of many rows; what is wrong with one classifier, in cases of it alone.
+    """
+
+    rows: tuple[int, int] | None = None
+    only: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> str:
+        """The focus as the command line takes it."""
+        rows = "" if self.rows is None else f" --rows {self.rows[0]} {self.rows[1]}"
+        return rows + (f" --only {' '.join(self.only)}" if self.only else "")
+
+
+EVERYTHING = Focus()
+
+
 @dataclass
 class Case:
-    """A case of a seed; ``run`` raises a Fault, or returns "ok" or the text of a refusal.
-
-    With ``rows`` (from, to) a single fit is asked for, of that many rows: what costs too much shows there.
-    """
+    """A case of a seed; ``run`` raises a Fault, or returns "ok" or the text of a refusal."""
 
     seed: int
     number: int
     text: str = ""
     listener: Callable[[str], None] | None = None
-    rows: tuple[int, int] | None = None
+    focus: Focus = EVERYTHING
 
     def run(self) -> str:
         """Draw the case and ask its questions."""
         rng = np.random.default_rng([self.seed, self.number])
         names = list(SHARES)
         question = names[rng.choice(len(names), p=np.array(list(SHARES.values())))]
-        if self.rows is not None:
+        if self.focus.rows is not None or (self.focus.only and question == "function"):
             question = "answers"
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -126,7 +143,7 @@ class Case:
 
     def _name(self, rng: Rng) -> str:
         """A classifier; those whose fit is a search are drawn less often."""
-        names = list(CLASSIFIERS)
+        names = [name for name in CLASSIFIERS if name in (self.focus.only or CLASSIFIERS)]
         share = np.array([RARELY.get(name, 1.0) for name in names])
         return names[rng.choice(len(names), p=share / share.sum())]
 
@@ -188,7 +205,7 @@ class Case:
     def _answers(self, rng: Rng, caught: list[Any]) -> None:
         model, params = self._model(rng)
         slow = _costs_seconds(model)
-        data = dress(rng, draw_data(rng, large=not slow, rows=None if slow else self.rows))
+        data = dress(rng, draw_data(rng, large=not slow, rows=None if slow else self.focus.rows))
         self._describe("answers", model, data)
         name = type(model).__name__
         plain = not params.keys() - {"random_state", "n_jobs", "C"}

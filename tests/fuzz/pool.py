@@ -27,14 +27,13 @@ import pandas
 import polars
 from sklearn.utils import check_array
 
-from .case import Case
+from .case import EVERYTHING, Case, Focus
 from .faults import Fault, remember_sources
 
 __all__ = ["Limits", "Outcome", "run_cases", "run_here"]
 
 _WALL = 300  # seconds after which a child that sleeps is ended
 _TOGETHER = 12  # cases of a child: a fork copies 30 ms worth of pages, as much as half of all cases take
-Rows = tuple[int, int] | None
 _MISUSE = "On entry to"  # what BLAS and LAPACK say of arguments that no caller may give; results are then undefined
 _GRACE = 2.0  # seconds for the report of a hang; then it is one in compiled code
 
@@ -72,13 +71,12 @@ class Outcome:
     message: str
     text: str
     seconds: float
-    rows: Rows = None
+    focus: Focus = EVERYTHING
 
     @property
     def repeat(self) -> str:
         """The command that runs the case again."""
-        rows = "" if self.rows is None else f" --rows {self.rows[0]} {self.rows[1]}"
-        return f"python -m tests.fuzz --seed {self.seed} --case {self.number}{rows}"
+        return f"python -m tests.fuzz --seed {self.seed} --case {self.number}{self.focus.options}"
 
 
 def run_here(case: Case) -> Outcome:
@@ -96,15 +94,15 @@ def run_here(case: Case) -> Outcome:
         verdict, kind = "fault", f"{type(error).__name__} in the fuzzer ({place.name}:{place.lineno})"
         message = str(error)
     spent = time.process_time() - start
-    return Outcome(case.seed, case.number, verdict, kind, message[:500], case.text, spent, case.rows)
+    return Outcome(case.seed, case.number, verdict, kind, message[:500], case.text, spent, case.focus)
 
 
-def _child(seed: int, numbers: list[int], pipe: int, limits: Limits, rows: Rows) -> None:
+def _child(seed: int, numbers: list[int], pipe: int, limits: Limits, focus: Focus) -> None:
     limits.impose_memory()
     with tempfile.TemporaryFile() as stream:
         os.dup2(stream.fileno(), 2)
     for number in numbers:
-        case = Case(seed, number, listener=lambda text: _send(pipe, {"text": text}), rows=rows)
+        case = Case(seed, number, listener=lambda text: _send(pipe, {"text": text}), focus=focus)
         if not _one(case, pipe, limits):
             return
 
@@ -116,7 +114,7 @@ def _one(case: Case, pipe: int, limits: Limits) -> bool:
         stack = [f for f in traceback.extract_stack(frame) if "softmargin/" in f.filename]
         place = f"{stack[-1].filename.rpartition('softmargin/')[2]}:{stack[-1].name}" if stack else "?"
         kind, message = f"hang at {place}", f"more than {limits.seconds} s of processor time"
-        outcome = Outcome(case.seed, case.number, "fault", kind, message, case.text, limits.seconds, case.rows)
+        outcome = Outcome(case.seed, case.number, "fault", kind, message, case.text, limits.seconds, case.focus)
         _send(pipe, vars(outcome))
         os._exit(0)
 
@@ -140,6 +138,7 @@ class _Running:
     left: list[int]
     process: int
     heard: float
+    focus: Focus
     read: bytes = b""
     text: str = ""
     faulty: bool = False  # whether the last verdict was a fault, after which a child ends
@@ -153,7 +152,7 @@ class _Running:
             if "verdict" in facts:
                 self.left.remove(facts["number"])
                 self.text, self.heard, self.faulty = "", time.monotonic(), facts["verdict"] == "fault"
-                yield Outcome(**facts)
+                yield Outcome(**facts | {"focus": self.focus})
 
 
 def run_cases(
@@ -162,7 +161,7 @@ def run_cases(
     jobs: int = 1,
     going_on: Callable[[], bool] = lambda: True,
     limits: Limits | None = None,
-    rows: Rows = None,
+    focus: Focus = EVERYTHING,
 ) -> Iterator[Outcome]:
     """Outcomes in the order they come; no new child starts once ``going_on`` says no."""
     limits = limits or Limits()
@@ -178,7 +177,7 @@ def run_cases(
             waiting += itertools.islice(numbers, _TOGETHER - len(waiting))
             if not waiting:
                 break
-            _start(seed, waiting[:_TOGETHER], selector, limits, rows)
+            _start(seed, waiting[:_TOGETHER], selector, limits, focus)
             waiting = waiting[_TOGETHER:]
             running += 1
         if running == 0:
@@ -193,7 +192,7 @@ def run_cases(
                 running -= 1
                 _, status = os.waitpid(child.process, 0)
                 if child.left and not child.faulty:
-                    yield _lost(seed, child, status, limits, rows)
+                    yield _lost(seed, child, status, limits, focus)
                 waiting = child.left + waiting
         for key in list(selector.get_map().values()):
             if time.monotonic() - key.data.heard > _WALL:
@@ -206,24 +205,24 @@ def _import_readers() -> None:
         check_array(make({"a": [0.0, 1.0]}))
 
 
-def _start(seed: int, numbers: list[int], selector: selectors.BaseSelector, limits: Limits, rows: Rows) -> None:
+def _start(seed: int, numbers: list[int], selector: selectors.BaseSelector, limits: Limits, focus: Focus) -> None:
     here, there = os.pipe()
     process = os.fork()
     if process == 0:
         os.close(here)
         try:
-            _child(seed, numbers, there, limits, rows)
+            _child(seed, numbers, there, limits, focus)
         finally:
             os._exit(0)
     os.close(there)
-    selector.register(here, selectors.EVENT_READ, _Running(list(numbers), process, time.monotonic()))
+    selector.register(here, selectors.EVENT_READ, _Running(list(numbers), process, time.monotonic(), focus))
 
 
-def _lost(seed: int, child: _Running, status: int, limits: Limits, rows: Rows) -> Outcome:
+def _lost(seed: int, child: _Running, status: int, limits: Limits, focus: Focus) -> Outcome:
     """The case that a child did not survive."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         kind = "hang in compiled code" if number in (signal.SIGKILL, signal.SIGPROF) else f"crash, signal {number}"
     else:
         kind = f"process ended without a word, status {os.WEXITSTATUS(status)}"
-    return Outcome(seed, child.left.pop(0), "fault", kind, "", child.text, float(limits.seconds), rows)
+    return Outcome(seed, child.left.pop(0), "fault", kind, "", child.text, float(limits.seconds), focus)
