@@ -140,6 +140,23 @@ def test_similar_columns_of_a_kernel_do_not_all_come_into_the_working_set():
     assert wanted < len(moving) < 250
 
 
+def test_a_ridge_fit_of_a_kernel_of_few_dimensions_is_no_start_for_its_columns(monkeypatch):
+    """All rows have coefficients there, of which ten dimensions cannot tell one from another."""
+    rng = np.random.default_rng(0)
+    sizes, chosen = [], WorkingSet.columns
+
+    def columns(self, *at):
+        found = chosen(self, *at)
+        sizes.append(len(found.index))
+        return found
+
+    monkeypatch.setattr(WorkingSet, "columns", columns)
+    X, y = rng.normal(size=(400, 2)), rng.integers(0, 2, 400)
+    model = MarginClassifier(kernel="poly", loss="power_margin", penalty="adaptive_l1", C=0.1, probability=False)
+    assert model.fit(X, y, sample_weight=10 ** rng.uniform(-6, 6, 400)).solution_.converged
+    assert max(sizes) < 100
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("seed", range(6))
 def test_dependent_columns_of_all_sizes_are_solved_as_well_as_scaled_ones(seed):

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from softmargin._progress import is_heard, report
+from softmargin.expansions import Expansion, KernelColumns
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.elastic_net.certificate import violations
@@ -69,7 +70,8 @@ class _Rounds:
     def solve(self) -> Solution:
         """The elastic net of this round."""
         convex = replace(self.problem, penalty=self.problem.penalty.linearize(self.at.coef))
-        found = PROXIMAL_NEWTON.run(convex, self.at, self.inner, self.max_iter, self.verbose)
+        start = None if _depends(self.at, self.problem.expansion) else self.at
+        found = PROXIMAL_NEWTON.run(convex, start, self.inner, self.max_iter, self.verbose)
         self.n_iter += found.n_iter
         return replace(found, n_iter=self.n_iter)
 
@@ -98,6 +100,11 @@ class _Rounds:
     def undo(self) -> None:
         self.at = self.last
         self.violation = _stationarity(self.problem, self.at)
+
+
+def _depends(ridge: Solution, expansion: Expansion) -> bool:
+    """Whether all rows have coefficients where a kernel has few dimensions: no step can tell one from another."""
+    return isinstance(expansion, KernelColumns) and expansion.rank + 1 < np.count_nonzero(ridge.coef) == len(ridge.coef)
 
 
 def _stationarity(problem: Problem, at: Solution) -> float:

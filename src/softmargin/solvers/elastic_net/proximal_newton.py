@@ -211,8 +211,7 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
         direct, ways = _DIRECT_KERNEL, ways[::-1]
     solution = _descend(problem, start, tol, min(max_iter, direct), verbose)
     for way in ways:
-        crawls = direct <= solution.n_iter < max_iter and solution.gap > tol and solution.status == "ok"
-        if crawls:
+        if solution.n_iter < max_iter and solution.gap > tol and solution.status == "ok":  # it crawls, or stands still
             solution = way(problem, solution, tol, max_iter, verbose)
     solution.n_iter += n_iter
     return solution

@@ -69,6 +69,7 @@ class Columns:
         self.M = M.toarray() if full or (sparse.issparse(M) and entries <= _SMALL) else M
         self.is_kernel = expansion.is_kernel
         self.is_most = sparse.issparse(self.M) and _MOST * self.M.nnz > expansion.n_stored
+        self._seen: tuple[Array, Curvature] | None = None
 
     def apply(self, step: Array) -> Array:
         """``M step`` in float64."""
@@ -91,7 +92,12 @@ class Columns:
         return ResidualModel(self.M, g, h, self.ridge, self.fit_intercept)
 
     def curvature(self, h: Array) -> Curvature:
-        """The curvature of the data term along these columns."""
+        """The curvature of the data term along these columns; squares keep theirs from step to step."""
+        if self._seen is None or not np.array_equal(self._seen[0], h):
+            self._seen = h, self._curvature(h)
+        return self._seen[1]
+
+    def _curvature(self, h: Array) -> Curvature:
         metric = self.ridge * self.M[self.index] if self.is_kernel else self.ridge
         root, M = np.sqrt(h).astype(self.M.dtype, copy=False)[:, None], self.M
         bent = np.flatnonzero(root)
