@@ -90,10 +90,11 @@ portable: $(STAMP)
 	  -k "not (checks or conventions or cover)" $(PORTABLE:%=tests/%)
 
 # Random cases with oracles; SEED= repeats a run, a finding prints the command that repeats it; ROWS="700 2600" makes single
-# fits of so many rows, among which hangs are found soonest, and ONLY="RobustSVC" cases of that class.
+# fits of so many rows, among which hangs are found soonest, ONLY="RobustSVC" cases of that class, and TABLES=1 cases of
+# real tables.
 SECONDS ?= 600
 fuzz: $(STAMP)
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases $(CASES)) $(if $(ROWS),--rows $(ROWS)) $(if $(ONLY),--only $(ONLY))
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CASES),--cases $(CASES)) $(if $(ROWS),--rows $(ROWS)) $(if $(ONLY),--only $(ONLY)) $(if $(TABLES),--tables)
 
 # The compiled loops with every index checked, and under the address and undefined behaviour sanitizers.
 boundscheck: $(STAMP)

@@ -16,6 +16,7 @@ from fuzz.parameters import knows
 from fuzz.pool import Limits, run_cases, run_here
 from fuzz.simultaneous import check_simultaneous_certificate
 from fuzz.state import check_refit
+from fuzz.tables import table_rows
 from softmargin import CompositeMarginClassifier, MarginClassifier, MulticategorySVC
 
 
@@ -47,6 +48,27 @@ def test_narrowed_cases_say_how_to_repeat_them():
         again = Case(2, outcome.number, focus=focus)
         run_here(again)
         assert again.text == outcome.text
+
+
+def test_tables_are_drawn_and_repeated_like_made_rows(monkeypatch, tmp_path):
+    monkeypatch.setenv("SOFTMARGIN_DATA", str(tmp_path))  # what scikit-learn brings is there everywhere
+    focus = Focus(tables=True)
+    for outcome in run_cases(4, iter(range(6)), limits=Limits(), focus=focus):
+        assert outcome.repeat.endswith(f"--case {outcome.number} --tables")
+        assert outcome.verdict != "fault", outcome
+        again = Case(4, outcome.number, focus=focus)
+        run_here(again)
+        assert again.text == outcome.text
+
+
+def test_rows_of_a_table_hold_every_class_asked_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("SOFTMARGIN_DATA", str(tmp_path))
+    rng = np.random.default_rng(0)
+    for n, k in ((3, 2), (8, 6), (60, 3), (1500, 10)):
+        data = table_rows(rng, n, 4, k)
+        assert np.array_equal(np.unique(data.codes), np.arange(data.k))
+        assert len(data.dense) == len(data.codes) <= n + k
+        assert np.isfinite(data.dense).all()
 
 
 def test_every_estimator_has_parameters_to_vary():

@@ -32,6 +32,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--memory", type=float, default=3.0, help="GiB a case may take, 0 for no limit")
     parser.add_argument("--rows", type=int, nargs=2, default=None, help="single fits of so many rows, from and to")
     parser.add_argument("--only", nargs="+", default=[], choices=sorted(CLASSIFIERS), metavar="CLASS", help="of these")
+    parser.add_argument("--tables", action="store_true", help="rows of real tables in place of made ones")
     parser.add_argument("--all", action="store_true", help="print every fault, not one of each kind")
     parser.add_argument("--refusals", type=int, default=0, help="print the most frequent refusals")
     parser.add_argument("--slow", type=float, default=0.0, help="print cases of more than that many seconds")
@@ -79,7 +80,7 @@ def main() -> int:
     """Run and report; the exit status is 1 where there was a fault."""
     options = _arguments()
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
-    focus = Focus(None if options.rows is None else tuple(options.rows), tuple(options.only))
+    focus = Focus(None if options.rows is None else tuple(options.rows), tuple(options.only), options.tables)
     if options.case is not None:
         return _run_one(Case(seed, options.case, focus=focus))
     print(f"fuzzing with --seed {seed}", flush=True)

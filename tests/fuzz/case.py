@@ -29,6 +29,7 @@ from .prediction import check_prediction
 from .relations import RELATIONS, fit_plain
 from .simultaneous import check_simultaneous_certificate
 from .state import check_interrupt, check_refit, check_threads
+from .tables import table_rows
 
 __all__ = ["AT_ONCE", "CLASSIFIERS", "EVERYTHING", "Case", "Focus"]
 
@@ -87,19 +88,20 @@ def _has_huge_similarities(model: Any, X: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class Focus:
-    """What cases are narrowed to: single fits of ``rows`` (from, to), and some classifiers.
+    """What cases are narrowed to: single fits of ``rows`` (from, to), some classifiers, rows of real tables.
 
     What costs too much shows in single fits of many rows; what is wrong with one classifier, in cases of it alone.
     """
 
     rows: tuple[int, int] | None = None
     only: tuple[str, ...] = ()
+    tables: bool = False
 
     @property
     def options(self) -> str:
         """The focus as the command line takes it."""
         rows = "" if self.rows is None else f" --rows {self.rows[0]} {self.rows[1]}"
-        return rows + (f" --only {' '.join(self.only)}" if self.only else "")
+        return rows + (f" --only {' '.join(self.only)}" if self.only else "") + " --tables" * self.tables
 
 
 EVERYTHING = Focus()
@@ -120,7 +122,7 @@ class Case:
         rng = np.random.default_rng([self.seed, self.number])
         names = list(SHARES)
         question = names[rng.choice(len(names), p=np.array(list(SHARES.values())))]
-        if self.focus.rows is not None or (self.focus.only and question == "function"):
+        if self.focus.rows is not None or ((self.focus.only or self.focus.tables) and question == "function"):
             question = "answers"
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -140,6 +142,10 @@ class Case:
         self.text = text
         if self.listener is not None:
             self.listener(text)
+
+    def _draw(self, rng: Rng, **wanted: Any) -> Data:
+        """Rows and their labels, made or of a real table."""
+        return draw_data(rng, **wanted | ({"base": table_rows} if self.focus.tables else {}))
 
     def _name(self, rng: Rng) -> str:
         """A classifier; those whose fit is a search are drawn less often."""
@@ -205,7 +211,7 @@ class Case:
     def _answers(self, rng: Rng, caught: list[Any]) -> None:
         model, params = self._model(rng)
         slow = _costs_seconds(model)
-        data = dress(rng, draw_data(rng, large=not slow, rows=None if slow else self.focus.rows))
+        data = dress(rng, self._draw(rng, large=not slow, rows=None if slow else self.focus.rows))
         self._describe("answers", model, data)
         name = type(model).__name__
         plain = not params.keys() - {"random_state", "n_jobs", "C"}
@@ -233,7 +239,7 @@ class Case:
         own = model.get_params(deep=False)
         tight = {"tol": 1e-9, "max_iter": 100_000, "n_init": 1}  # random starts are drawn by the number of rows
         model.set_params(**{key: value for key, value in tight.items() if key in own})
-        data = draw_data(rng, large=False, trouble=0.3)
+        data = self._draw(rng, large=False, trouble=0.3)
         self._describe(relation.__name__, model, data)
         fragile = type(model).__name__ in BY_ORDER or own.get("n_components") is not None
         if fragile and relation.__name__ not in ("label_names", "same_again", "one_row_at_a_time"):
@@ -245,19 +251,19 @@ class Case:
     def _refit(self, rng: Rng, caught: list[Any]) -> None:
         name = self._name(rng)
         models = [
-            (self._repeatable(rng, name), dress(rng, draw_data(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)
+            (self._repeatable(rng, name), dress(rng, self._draw(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)
         ]
         self._say("refit: " + " THEN ".join(" ".join(f"{model!r} {data}".split()) for model, data in models))
         check_refit(rng, models)
 
     def _threads(self, rng: Rng, caught: list[Any]) -> None:
-        models = [(self._repeatable(rng), dress(rng, draw_data(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)]
+        models = [(self._repeatable(rng), dress(rng, self._draw(rng, large=False, trouble=0.2), 0.0)) for _ in range(3)]
         self._say("threads: " + " AND ".join(" ".join(f"{model!r} {data}".split()) for model, data in models))
         check_threads(rng, models)
 
     def _interrupt(self, rng: Rng, caught: list[Any]) -> None:
         model = self._repeatable(rng)
-        data = dress(rng, draw_data(rng, trouble=0.2, large=not _costs_seconds(model)), 0.0)
+        data = dress(rng, self._draw(rng, trouble=0.2, large=not _costs_seconds(model)), 0.0)
         self._describe("interrupt", model, data)
         check_interrupt(rng, model, data)
 
@@ -265,7 +271,7 @@ class Case:
         name = self._name(rng)
         model = CLASSIFIERS[name](softmargin.MarginClassifier()) if name in META else CLASSIFIERS[name]()
         bad = draw_invalid(rng, model.get_params(deep=False))
-        data = draw_data(rng, large=False, trouble=0.0, k=2)
+        data = self._draw(rng, large=False, trouble=0.0, k=2)
         ((key, value),) = bad.items()
         self._say(f"invalid: {name}({key}={value!r}) {data}")
         try:
@@ -278,7 +284,7 @@ class Case:
         raise Fault(f"invalid {key} accepted", f"{name}({key}={value!r})")
 
     def _prediction(self, rng: Rng, caught: list[Any]) -> None:
-        model, data = self._model(rng)[0], draw_data(rng, large=False, trouble=0.0)
+        model, data = self._model(rng)[0], self._draw(rng, large=False, trouble=0.0)
         self._describe("prediction", model, data)
         check_prediction(rng, model, data.dense, data.codes)
 

@@ -212,20 +212,35 @@ def _size(rng: Rng, large: bool, rows: tuple[int, int] | None) -> tuple[int, int
     return n, p, k
 
 
-def draw_data(
-    rng: Rng, *, trouble: float = 0.55, large: bool = True, k: int | None = None, rows: tuple[int, int] | None = None
-) -> Data:
-    """Plain arrays with troubles, ``rows`` many from and to; ``tests.fuzz.containers`` gives them their outer form."""
-    n, p, classes = _size(rng, large, rows)
-    classes = k or classes
-    n = max(n, classes)
-    codes = rng.permutation(np.concatenate([np.arange(classes), rng.integers(classes, size=n - classes)]))
+def _made(rng: Rng, n: int, p: int, k: int) -> Data:
+    """Rows of one of the clouds."""
+    codes = rng.permutation(np.concatenate([np.arange(k), rng.integers(k, size=n - k)]))
     names = list(CLOUDS)
     share = np.array([CLOUDS[name][1] for name in names])
     name = names[rng.choice(len(names), p=share / share.sum())]
     make, _, level = CLOUDS[name]
     data = Data(make(rng, codes, p), codes)
     data.note(name, level)
+    return data
+
+
+def draw_data(
+    rng: Rng,
+    *,
+    trouble: float = 0.55,
+    large: bool = True,
+    k: int | None = None,
+    rows: tuple[int, int] | None = None,
+    base: Callable[[Rng, int, int, int], Data] = _made,
+) -> Data:
+    """Plain arrays with troubles, ``rows`` many from and to; ``tests.fuzz.containers`` gives them their outer form.
+
+    ``base`` makes rows without troubles from the numbers of rows, columns and classes.
+    """
+    n, p, classes = _size(rng, large, rows)
+    classes = k or classes
+    n = max(n, classes)
+    data = base(rng, n, p, classes)
     if n < 4 * classes:
         data.note("few rows", "awkward")
     if p >= n:

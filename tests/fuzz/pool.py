@@ -29,6 +29,7 @@ from sklearn.utils import check_array
 
 from .case import EVERYTHING, Case, Focus
 from .faults import Fault, remember_sources
+from .tables import read_tables
 
 __all__ = ["Limits", "Outcome", "run_cases", "run_here"]
 
@@ -168,6 +169,8 @@ def run_cases(
     selector = selectors.DefaultSelector()
     waiting: list[int] = []
     _import_readers()
+    if focus.tables:
+        read_tables()
     remember_sources()
     gc.collect()
     gc.freeze()

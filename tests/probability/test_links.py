@@ -156,6 +156,13 @@ def test_score_map_is_a_minimum_and_increasing(k):
     assert value <= likelihood._value(theta + np.abs(step))[0]
 
 
+@pytest.mark.parametrize("weight", [np.full(20, 1e150), np.full(20, np.nan), np.zeros(20), np.ones(19), "x"])
+def test_score_map_refuses_weights_it_cannot_add_up(weight):
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="weight"):
+        fit_score_map(rng.normal(size=20), np.arange(20) % 2, weight)
+
+
 def test_scores_whose_exponentials_overflow_leave_no_doubt():
     f = np.array([[800.0, 900.0, -1700.0], [-900.0, -800.0, 1700.0], [1e5, 0.0, -1e5]])
     P = margin_probability(f, losses.Exponential(), 0.5)

@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
+from softmargin.probability._weights import row_weights
+
 __all__ = ["ScoreMap", "fit_score_map"]
 
 Array = NDArray[np.floating[Any]]
@@ -57,7 +59,7 @@ class ScoreMap:
 def fit_score_map(scores: Array, codes: NDArray[np.intp], weight: Array | None = None) -> ScoreMap:
     """The map of scores, shape (n,) or (n, k), of rows whose classes are ``codes``."""
     G = _centred(scores)
-    weight = np.ones(len(G)) if weight is None else np.asarray(weight, dtype=float)
+    weight = row_weights(weight, len(G), "weight")
     unit = float(np.sqrt(weight @ np.square(G).mean(axis=1) / weight.sum())) or 1.0
     likelihood = _Likelihood(G / unit, codes, weight)
     slope, bend, offsets, matrix = likelihood.unpack(likelihood.minimise_increasing())
