@@ -52,3 +52,17 @@ def test_a_large_cost_is_minimised_within_the_default_limits():
 def test_more_columns_of_zeros_than_rows_leave_the_intercepts():
     model = CompositeMarginClassifier().fit(np.zeros((4, 9)), [0, 1, 2, 0])
     assert set(model.predict(np.zeros((2, 9)))) == {0}
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_equal_rows_of_very_unequal_weights_are_fitted(fit_intercept, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 12))
+    codes = np.concatenate([[0, 1], rng.integers(2, size=n - 2)])
+    weight = 10.0 ** rng.uniform(-6, 6, size=n)
+    options = {"kernel": "rbf", "C": 10.0 ** rng.uniform(-3, 0), "class_weight": "balanced"}
+    model = CompositeMarginClassifier(fit_intercept=fit_intercept, random_state=0, **options)
+    model.fit(np.zeros((n, 1)), codes, sample_weight=weight)
+    assert model.solution_.converged
+    assert abs(float(model.decision_function([[0.0]])[0])) <= 1e-6 * weight.max()

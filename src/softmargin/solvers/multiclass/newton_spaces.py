@@ -225,10 +225,19 @@ class InnerProducts:
             by_rows = self._by_rows(curvature.mean(axis=1), mass)
             step, residual, reached = conjugate_gradients(gradient, by_rows, product, accuracy)
         # What K does not see has no part in the norm of a residual, but in the stationarity of the rows; what it sees
-        # must not rise by that.
+        # must not rise by that, beyond the rounding of sums that cancel.
         scaled, image = (by_rows if self.uneven else precondition)(residual)
         gain, bend = float(np.sum(residual * image)), float(np.sum(product(scaled, image) * image))
-        return step + (scaled if bend <= 2 * gain else (gain / bend) * scaled)
+        if bend <= 2 * max(gain, 0.0) + self._rounding(residual[1:], scaled[1:]):
+            return step + scaled
+        return step + (max(gain, 0.0) / bend) * scaled
+
+    def _rounding(self, left: Array, right: Array) -> float:
+        """What rounding may leave of ``left'K right``: a bound of the sum of its terms without their signs."""
+        root = np.sqrt(np.maximum(self.K.diagonal(), 0.0))[:, None]
+        return float(
+            np.finfo(self.K.dtype).eps * np.sum((root * np.abs(left)).sum(axis=0) * (root * np.abs(right)).sum(axis=0))
+        )
 
     def _by_rows(self, curvature: Array, mass: float) -> Callable[[Array], tuple[Array, Array]]:
         """``(I + D K)^-1`` for curvatures that all classes share, by the factor of ``I + D^(1/2) K D^(1/2)``."""
