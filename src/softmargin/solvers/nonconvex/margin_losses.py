@@ -40,7 +40,7 @@ from softmargin.solvers.nonconvex.convex_bounds import (
     is_same_bound,
 )
 from softmargin.solvers.nonconvex.inner_solvers import InnerSolver, inner_solver
-from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
+from softmargin.solvers.nonconvex.majorize_minimise import ROUNDING, majorize_minimise
 from softmargin.solvers.refusal import refusal
 from softmargin.solvers.thresholds import FEW_ROWS
 
@@ -59,6 +59,7 @@ _ROUGH = 1e-2  # gap to which many rows' convex relative is fitted: it is where 
 _TINY = 1e-300
 _EQUAL = 1e-6  # scores that differ by less, beside 1 and the largest, are one score
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
+_AWAY = 0.5  # of the way to the score at which a constant classifier's costs are those at infinity
 _INNER = 10  # steps of the inner solver that a round may take on average
 _IDLE = 3  # rounds in a row that move the scores and not the objective: along a flat valley they would go on for ever
 _SHORT = 3  # bounds in a row whose minimisation ends short of the tolerance, and no nearer to it than the last one
@@ -199,6 +200,9 @@ class MarginLossFit:
         objective = inner.objective(problem)
         scale = max(abs(objective), abs(inner.penalty), _TINY)
         gap = found.gap + max(above - inner.objective(bound), 0.0) / scale
+        constant = _says_nothing(inner.margins * problem.y)
+        if constant and _runs_away(problem, found.intercept, objective):
+            return _degenerate(problem, history, n_iter)
         history.append(objective)
         return replace(
             found,
@@ -209,7 +213,7 @@ class MarginLossFit:
             history=history,
             converged=gap <= self.tol,
             margins=inner.margins,
-            status="constant" if _says_nothing(inner.margins * problem.y) else found.status,
+            status="constant" if constant else found.status,
         )
 
 
@@ -321,6 +325,12 @@ def _is_constant(solution: Solution) -> bool:
 def _says_nothing(scores: Array) -> bool:
     """Whether scores do not depend on the row beyond rounding."""
     return bool(np.ptp(scores) <= _EQUAL * (1 + float(np.abs(scores).max())))
+
+
+def _runs_away(problem: Problem, intercept: float, objective: float) -> bool:
+    """Whether an intercept is on its way to infinity, where the constant classifier costs no more than here."""
+    end = constant_solution(problem, [], 0)
+    return abs(intercept) > _AWAY * abs(end.intercept) and end.objective <= objective + ROUNDING * abs(objective)
 
 
 def _degenerate(problem: Problem, history: list[float], n_iter: int) -> Solution:
