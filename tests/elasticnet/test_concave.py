@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
 
-from softmargin import MarginClassifier, TruncatedLogisticRegression, losses
+from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression, losses
 from softmargin.expansions import Kernel, expand
 from softmargin.penalties import MCP, SCAD, AdaptiveL1, ElasticNet, Penalty, available, get, register
 from softmargin.problem import Problem
@@ -242,6 +243,24 @@ def test_the_order_of_a_precomputed_kernel_does_not_matter_either():
     plain = model.fit(K, y[rows]).decision_function(K)
     moved = model.fit(K[np.ix_(order, order)], y[rows][order]).decision_function(K[:, order])
     np.testing.assert_allclose(moved, plain, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:The constant classifier has a lower objective")
+@pytest.mark.parametrize("penalty", ["scad", "mcp"])
+@pytest.mark.parametrize("seed", range(12))
+def test_equal_rows_of_both_labels_share_one_coefficient(seed, penalty):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(40, 3)).astype(float)
+    y = (X[:, 0] + 0.7 * rng.normal(size=40) > 0.5).astype(int)
+    K = rbf_kernel(X, gamma=1.0)
+    options = {"penalty": penalty, "tol": 1e-9, "max_iter": 10_000, "fit_intercept": False}
+    features = RobustSVC(kernel="rbf", gamma=1.0, **options).fit(X, y)
+    given = RobustSVC(kernel="precomputed", **options).fit(K, y)
+    swapped = RobustSVC(kernel="rbf", gamma=1.0, **options).fit(X, 1 - y)
+    for other in (given.solution_, swapped.solution_):
+        assert other.objective == pytest.approx(features.solution_.objective, rel=1e-9)
+    used = X[features.support_]
+    assert len(np.unique(used, axis=0)) == len(used)
 
 
 def test_what_is_known_of_each_row_survives_putting_equal_rows_together():

@@ -2,7 +2,8 @@
 
 A concave penalty on kernel columns has many stationary points. In which of them a descent ends hangs on rounding, so on
 the order in which rows are summed, and on how equal rows, whose columns are equal, share what is one coefficient (the
-penalty of two halves is more than that of the whole). Components of an additive kernel that differ on rows without a
+penalty of two halves is more than that of the whole; where their labels differ, one of them has the coefficient and the
+other a cost that keeps it at zero). Components of an additive kernel that differ on rows without a
 loss alone may be exchanged at no cost, and rounding chooses as well. Convex l1 costs do not care, but each row less is
 a row and a column less of every pass. Sorted by content and with equal rows put together, rows in another order, or
 repeated in place of their weights, are the same problem to the last digit.
@@ -34,14 +35,15 @@ _FEWER = 0.9  # of the rows are distinct: passes then cost a fifth less
 class DistinctRows:
     """A problem on its distinct rows, and the way back.
 
-    ``group`` is the row of ``reduced`` that each row is part of, ``share`` its part of that row's weight, and ``first``
-    the rows that stand for theirs.
+    ``group`` is the row of ``reduced`` that each row is part of, ``share`` its part of that row's weight, ``first`` the
+    rows that stand for theirs, and ``column`` for each row of ``reduced`` the one whose coefficient serves for both.
     """
 
     reduced: Problem
     group: NDArray[np.intp]
     share: Array
     first: NDArray[np.intp]
+    column: NDArray[np.intp]
 
     @classmethod
     def of(cls, problem: Problem) -> DistinctRows | None:
@@ -57,6 +59,7 @@ class DistinctRows:
         order = _order(problem, expansion)
         rows = expansion.outer() if expansion.kernel.precomputed else expansion.points
         distinct = cls._sorted(problem, order, _equal(rows, order[1:], order[:-1]))
+        distinct = distinct._with_one_column_each(_equal(rows, distinct.first[1:], distinct.first[:-1]))
         if expansion.kernel.is_own:
             return distinct
         # similarities are rounded by where they stand: they are made in their order
@@ -91,7 +94,19 @@ class DistinctRows:
         group[order] = np.cumsum(starts) - 1
         total = _rounded(np.add.reduceat(problem.weights[order], np.flatnonzero(starts)))
         reduced = replace(problem.take(first, np.ones(len(first))), weights=total)
-        return cls(reduced, group, _ratio(problem.weights, total[group]), first)
+        return cls(reduced, group, _ratio(problem.weights, total[group]), first, np.arange(len(first)))
+
+    def _with_one_column_each(self, repeats: NDArray[np.bool_]) -> DistinctRows:
+        """The same where rows that repeat the one before, under the other label, leave the coefficient to that one.
+
+        What moves the first is never more than its cost, so it moves no column that costs twice as much.
+        """
+        if not np.any(repeats):
+            return self
+        penalty = replace(self.reduced.penalty, factors=np.where(np.append(False, repeats), 2.0, 1.0))
+        column = np.arange(len(self.first))
+        column[1:] -= repeats
+        return replace(self, reduced=replace(self.reduced, penalty=penalty), column=column)
 
     def forth(self, solution: Solution | None) -> Solution | None:
         """A solution in terms of the distinct rows."""
@@ -99,7 +114,7 @@ class DistinctRows:
             return None
         return replace(
             solution,
-            coef=_sums(self.group, solution.coef),
+            coef=_sums(self.column[self.group], solution.coef, len(self.first)),
             dual=None if solution.dual is None else _sums(self.group, solution.dual),
             margins=None if solution.margins is None else solution.margins[self.first],
             base=self.forth(solution.base),
@@ -148,8 +163,8 @@ def _rounded(weights: Array) -> Array:
     return np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS)
 
 
-def _sums(group: NDArray[np.intp], values: Array) -> Array:
-    return np.bincount(group, weights=values).astype(np.float64, copy=False)
+def _sums(group: NDArray[np.intp], values: Array, least: int = 0) -> Array:
+    return np.bincount(group, weights=values, minlength=least).astype(np.float64, copy=False)
 
 
 def _ratio(part: Array, whole: Array) -> Array:
