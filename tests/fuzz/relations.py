@@ -20,6 +20,7 @@ __all__ = ["RELATIONS", "fit_plain"]
 
 Fit = Callable[..., Any]
 TOLERANCE = 1e-3
+DISTANCES = ("rbf", "laplacian", "matern")  # kernels of these
 _ROUNDING = 1e-14  # of a sum, in units of its largest partial sums
 _LARGE_GAP = 1e-3  # of a fit that says it did not converge: its scores are no claim
 
@@ -122,6 +123,47 @@ def sparse_is_dense(rng: Rng, model: Any, data: Data) -> None:
     _pair(model, (X, data.codes, data.times), (rows, data.codes, data.times), X, "sparse differs from dense")
 
 
+def column_order(rng: Rng, model: Any, data: Data) -> None:
+    """The order of the columns never changes predictions, but those of components that may be exchanged at no cost."""
+    if type(model).__name__ == "AdditiveKernelClassifier":
+        return
+    order = rng.permutation(data.dense.shape[1])
+    fitted = fit_plain(clone(model), data.dense, data.codes, data.times)
+    other = fit_plain(clone(model), data.dense[:, order], data.codes, data.times)
+    _claimed(fitted, other)
+    near(scores_of(fitted, data.dense), scores_of(other, data.dense[:, order]), TOLERANCE, "column order matters")
+
+
+def constant_column(rng: Rng, model: Any, data: Data) -> None:
+    """A constant column, first, in the middle or last, is no column where there is an intercept, or only distances."""
+    own = model.get_params(deep=False)
+    free = own.get("fit_intercept", False) and not own.get("penalize_intercept", False)
+    kernel = own.get("kernel")
+    ridge = own.get("l1_ratio", 0.0) == 0 and own.get("penalty") is None and not own.get("positive", False)
+    by_features = free and (kernel is None or (kernel == "linear" and ridge))  # other costs are those of coefficients
+    if not by_features and not (kernel in DISTANCES and own["gamma"] != "scale"):
+        return
+    p = data.dense.shape[1]
+    value = float(rng.choice([0.0, 1.0, -7.3, 1e3]))
+    wide = np.insert(data.dense, int(rng.choice([0, p // 2, p])), value, axis=1)
+    fitted = fit_plain(clone(model), data.dense, data.codes, data.times)
+    other = fit_plain(clone(model), wide, data.codes, data.times)
+    _claimed(fitted, other)
+    near(scores_of(fitted, data.dense), scores_of(other, wide), TOLERANCE, "a constant column matters", f"{value:g}")
+
+
+def unit_of_features(rng: Rng, model: Any, data: Data) -> None:
+    """The unit of all features is nothing to a kernel whose width is taken from them."""
+    own = model.get_params(deep=False)
+    if own.get("kernel") not in (*DISTANCES, "poly") or not isinstance(own["gamma"], str):
+        return
+    scaled = data.dense * 2.0 ** rng.integers(-9, 10)
+    fitted = fit_plain(clone(model), data.dense, data.codes, data.times)
+    other = fit_plain(clone(model), scaled, data.codes, data.times)
+    _claimed(fitted, other)
+    near(scores_of(fitted, data.dense), scores_of(other, scaled), TOLERANCE, "the unit of features matters")
+
+
 def linear_kernel_is_features(rng: Rng, model: Any, data: Data) -> None:
     """The linear kernel is the features themselves."""
     own = model.get_params(deep=False)
@@ -186,5 +228,6 @@ def _largest_terms(model: Any, X: Any) -> float:
 
 RELATIONS: tuple[Callable[[Rng, Any, Data], None], ...] = (
     row_order, label_names, swapped_classes, weights_are_repeats, zero_weight_is_no_row, sparse_is_dense,
-    linear_kernel_is_features, precomputed_is_kernel, single_precision, same_again, one_row_at_a_time,
+    column_order, constant_column, unit_of_features, linear_kernel_is_features, precomputed_is_kernel,
+    single_precision, same_again, one_row_at_a_time,
 )  # fmt: skip
