@@ -63,7 +63,9 @@ FINEST = 1e-10  # the violation at which refinement ends
 FEW_ROUNDS = 20  # working sets that refinement may always take
 ROUGH = 1e-4  # the violation from which the equations of the free points do the rest
 SNAP = 1e-9
-SPOILT = 10  # times the violation reached: where multipliers of huge rows were put on bounds they only came near to
+# Times the violation reached: where multipliers of huge rows were put on bounds they only came near to. Equations and
+# finer rounds make up for less; without them, any spoiling is undone, as finer rounds end no nearer to the bounds.
+SPOILT = 10
 _TINY = float(np.finfo(np.float64).tiny)
 PATIENCE = 500  # working sets after which the equations of the free points are tried, then four times as many, ...
 BEYOND = 1e30  # a bound from where pair steps that do not end soon do not end: their sums hold no digit of the scores
@@ -147,7 +149,7 @@ def finish_box_qp(
         if polish:
             _solve_free_points(rows, box, point)
         best, violation = violation, _violation(box, point)
-        if violation > SPOILT * max(reached, tol):
+        if violation > (SPOILT if polish else 1) * max(reached, tol):
             point.u[:], point.G = kept, _gradient(rows, kept, box.q)
             break
         if violation <= tol and allowance == max_iter:
