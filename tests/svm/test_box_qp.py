@@ -173,6 +173,16 @@ def test_a_row_of_huge_norm_keeps_the_small_multiplier_it_needs(seed):
     assert found.violation <= 1e-2
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_small_multipliers_of_large_diagonals_do_not_undo_what_pair_steps_reached(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 3))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    K = np.exp(-np.abs(X[:, None] - X[None]).sum(-1)) + np.diag(10 ** rng.uniform(-2, 8, size=600))
+    lo, hi = np.where(y < 0, -np.inf, 0.0), np.where(y > 0, np.inf, 0.0)
+    assert solve_box_qp(K, y, lo, hi, tol=0.1, max_iter=100, polish=False).converged
+
+
 def test_an_interior_point_of_features_that_are_all_zero_ends():
     y = np.where(np.arange(12) % 3 == 0, 1.0, -1.0)
     box = BoxQP(y, np.where(y > 0, 0.0, -1.0), np.where(y > 0, 1.0, 0.0))

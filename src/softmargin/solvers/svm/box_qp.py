@@ -63,8 +63,13 @@ FINEST = 1e-10  # the violation at which refinement ends
 FEW_ROUNDS = 20  # working sets that refinement may always take
 ROUGH = 1e-4  # the violation from which the equations of the free points do the rest
 SNAP = 1e-9
-SPOILT = 10  # times the violation reached: where multipliers of huge rows were put on bounds they only came near to
+# Times the violation reached: where multipliers of huge rows were put on bounds they only came near to. Equations and
+# finer rounds make up for less; without them, any spoiling is undone, as finer rounds end no nearer to the bounds.
+SPOILT = 10
 _TINY = float(np.finfo(np.float64).tiny)
+# Cube of the number of equations that take as long as a working set (500 to 2000 free points of Gaussian kernels), and
+# the working sets before equations of few points are tried.
+EQUATIONS_PER_SET, FEWEST_SETS = 1e8, 10
 PATIENCE = 500  # working sets after which the equations of the free points are tried, then four times as many, ...
 BEYOND = 1e30  # a bound from where pair steps that do not end soon do not end: their sums hold no digit of the scores
 STEPS_PER_ROUND = 100_000
@@ -120,10 +125,38 @@ def is_refined(n_rows: int, tol: float) -> bool:
 def pair_steps(
     rows: GramRows | FeatureRows, box: BoxQP, *, start: Array | Iterate | None, tol: float, max_iter: int
 ) -> tuple[Iterate, bool]:
-    """The point that at most so many working sets reach, and whether its violation is at most ``tol``."""
-    point = _start(rows, box, start)
-    _rounds(rows, box, point, tol, max_iter)
-    return point, _violation(box, point) <= tol
+    """The point that at most so many working sets reach, and whether its violation is at most ``tol``.
+
+    Of many rows the last working sets find out little by little what the equations of the free points say at once. They
+    are tried whenever working sets have taken as long as a trial, twice as long after one that met bounds only.
+    """
+    point, many = _start(rows, box, start), len(box.q) > EXACT_ROWS
+    tried, patience = 0, 1
+    while True:
+        due = min(tried + patience * _sets_of_a_trial(box, point), max_iter) if many else max_iter
+        if point.n_iter < due:
+            _rounds(rows, box, point, tol, due)
+            if point.n_iter < due or point.n_iter >= max_iter:
+                return point, _violation(box, point) <= tol
+        else:
+            u, value = point.u.copy(), _value(box, point)
+            arrived = _solve_free_points(rows, box, point)
+            if not _value(box, point) <= value:  # equations that rounding has spoilt
+                point.u[:], point.G, arrived = u, _gradient(rows, u, box.q), False
+            patience = 1 if arrived else 2 * patience
+            tried = point.n_iter
+
+
+def _value(box: BoxQP, point: Iterate) -> float:
+    """``1/2 u'Ku - q'u``."""
+    assert point.G is not None
+    return 0.5 * float(point.u @ (point.G - box.q))
+
+
+def _sets_of_a_trial(box: BoxQP, point: Iterate) -> int:
+    """Working sets that take as long as what is asked of the equations of the points that are free now."""
+    free = float(np.count_nonzero((point.u > box.lo) & (point.u < box.hi)))
+    return FEWEST_SETS + int(FREE_TRIALS * free**3 / EQUATIONS_PER_SET)
 
 
 def finish_box_qp(
@@ -147,7 +180,7 @@ def finish_box_qp(
         if polish:
             _solve_free_points(rows, box, point)
         best, violation = violation, _violation(box, point)
-        if violation > SPOILT * max(reached, tol):
+        if violation > (SPOILT if polish else 1) * max(reached, tol):
             point.u[:], point.G = kept, _gradient(rows, kept, box.q)
             break
         if violation <= tol and allowance == max_iter:
@@ -262,17 +295,18 @@ def _largest(values: Array, above: float) -> NDArray[np.intp]:
     return at if len(at) <= ENTERING else at[np.argpartition(values[at], len(at) - ENTERING)[-ENTERING:]]
 
 
-def _solve_free_points(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate) -> None:
-    """Move the free points to where their gradients are equal, stopping at bounds (a primal active-set step).
+def _solve_free_points(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate) -> bool:
+    """Move the free points to where their gradients are equal, stopping at bounds; whether they get there.
 
-    A tiny ridge makes the equations solvable when rows are dependent: each solve is then a proximal-point step, which
-    changes the score by nothing that matters and moves along flat directions without harm.
+    Each stop ends a primal active-set step. A tiny ridge makes the equations solvable when rows are dependent: each
+    solve is then a proximal-point step, which changes the score by nothing that matters and moves along flat directions
+    without harm.
     """
     u, G = point.u, point.G
     assert G is not None
     free = np.flatnonzero((u > box.lo) & (u < box.hi))
     if len(free) == 0 or len(free) > FREE_LIMIT:
-        return
+        return False
     K, g, v = rows.block(free), G[free], u[free]
     low, high = box.lo[free], box.hi[free]
     others, left = float(u.sum() - v.sum()) - box.total, 1.0
@@ -299,6 +333,7 @@ def _solve_free_points(rows: GramRows | FeatureRows, box: BoxQP, point: Iterate)
         g += K @ change
     rows.add(free, v - u[free], G)
     u[free] = v
+    return left == 0.0
 
 
 def _equality_step(K: Array, G: Array, total: float | None) -> Array | None:

@@ -32,6 +32,7 @@ from softmargin.solvers.linalg import PivotedCholesky, add_to_diagonal
 from softmargin.solvers.svm.box_qp import (
     EXACT_ROWS,
     FINEST,
+    FREE_PER_DIMENSION,
     ROUGH,
     BoxQP,
     BoxSolution,
@@ -253,4 +254,10 @@ def _solve_factored(
     v = point.u.copy()
     settle(v, inner.q - part.apply(point.w) - point.intercept, inner)
     u[moving] = v
+    free = np.count_nonzero((u > box.lo) & (u < box.hi))
+    # the equations of many free points of few columns take longer than all steps, and leave nearly all ways open
+    if not is_refined(rows.n, tol) and free > FREE_PER_DIMENSION * (1 + features.shape[1]):
+        found = finish_box_qp(rows, box, Iterate(u.copy(), None, point.n_iter), tol=tol, max_iter=1, polish=False)
+        if found.converged:
+            return found
     return finish_box_qp(rows, box, Iterate(u, None, point.n_iter), tol=tol, max_iter=point.n_iter + _FINISH)

@@ -31,6 +31,7 @@ Array = NDArray[np.floating[Any]]
 
 _COARSE = 1e-3  # KKT violation first asked for, in units of the score
 _FINE = 1e-9
+_PROGRESS = 0.5  # a solve that does not reach its violation must bring the gap below this fraction, or it is the last
 
 
 class SignedBox(NamedTuple):
@@ -156,7 +157,7 @@ def _accepts(problem: Problem) -> bool:
 
 def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
     box = signed_box(problem)
-    violation, n_iter = _COARSE, 0
+    violation, n_iter, best = _COARSE, 0, None
     u = None if start is None else start.dual
     family = KinkedFamily(
         problem.expansion, intercept=problem.fit_intercept, largest=box.qp.largest, tol=violation, max_iter=max_iter
@@ -167,8 +168,12 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
         if is_heard(verbose):
             report("box QP", f"violation {found.violation:.2e}, relative gap {found.gap:.2e}, {n_iter} steps", verbose)
         solution = kinked_solution(box, found, coef, n_iter, tol)
-        if solution.converged or n_iter >= max_iter or violation <= _FINE:
-            return solution
+        stuck = best is not None and not found.converged and solution.gap > _PROGRESS * best.gap
+        if best is None or solution.gap <= best.gap:
+            best = solution
+        if best.converged or stuck or n_iter >= max_iter or violation <= _FINE:
+            best.n_iter = max(n_iter, 1)
+            return best
         u, violation = found.u, min(violation, max(found.violation, _FINE)) / 10
         family.tighten(violation)
 
