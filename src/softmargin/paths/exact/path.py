@@ -22,7 +22,7 @@ import numpy as np
 from softmargin._constraints import check_rows, is_number
 from softmargin.expansions import canonical_sparse
 from softmargin.paths.exact.pieces import ParametricQP, Piece, balance
-from softmargin.paths.exact.products import STRETCH, PathProducts, path_products
+from softmargin.paths.exact.products import FEW, STRETCH, PathMultipliers, PathProducts, path_products
 from softmargin.paths.exact.training_rows import TrainingRows
 from softmargin.solvers import Solution
 from softmargin.solvers.svm import best_intercept
@@ -243,14 +243,41 @@ class Path:
         return scores[:, 0] if np.ndim(t) == 0 else scores
 
     def scorer(self, t: Array) -> Callable[[Any], Array]:
-        """``decision_function`` at values given once, for which the coefficients of few features are made once too."""
+        """``decision_function`` at values given once, whose coefficients or multipliers are made once too."""
         values, rows = self._values(t), self._rows
+        if rows.on_similarities and len(rows.y) > FEW:
+            return self._kernel_scorer(values)
         if not rows.linear or rows.X.shape[1] * len(values) > _SCORED:
             return lambda X: self._scores(self._check_rows(X), values)
         parts = [(rows.coefficients(u.T / rows.scale), b) for u, b, _ in self._blocks(values, _SCORED)]
         coef = np.hstack([np.empty((rows.X.shape[1], 0)), *(part for part, _ in parts)])
         b = np.concatenate([np.empty(0), *(part for _, part in parts)])
         return lambda X: rows.feature_scores(self._check_rows(X), coef, b)
+
+    def _kernel_scorer(self, values: Array) -> Callable[[Any], Array]:
+        """The same for so many values that their multipliers are kept as lines and what bends from them."""
+        rows, order = self._rows, np.argsort(values, kind="stable")
+        t, b = values[order], np.empty(len(values))
+        at = np.append(t[::STRETCH], t[-1:])
+
+        def multipliers() -> Iterator[tuple[Array, Array]]:
+            for begin in range(0, len(t), STRETCH):
+                part = slice(begin, begin + STRETCH)
+                u, found, _, _ = self._evaluate(t[part])
+                u /= rows.scale
+                b[part] = rows.intercept(u, found)
+                yield t[part], u
+
+        known = np.concatenate([u for u, _, _ in self._blocks(at)]) / rows.scale
+        kept = PathMultipliers(at, known, multipliers())
+
+        def score(X: Any) -> Array:
+            X = self._check_rows(X)
+            scores = np.empty((X.shape[0], len(t)))
+            scores[:, order] = (kept.times(rows.similarities(X)) + b[:, None]).T
+            return scores
+
+        return score
 
     def _scores(self, X: Any, t: Array) -> Array:
         """The same for rows and values known to be good."""
@@ -296,8 +323,9 @@ class Path:
             b[k] = np.mean(finite) if finite else b[k]
         up, down = hi.sum(axis=1), -lo.sum(axis=1)
         lopsided = np.flatnonzero(interior & (np.minimum(up, down) < _LOPSIDED * np.maximum(up, down)))
-        products = (product or self._product)(t[lopsided], u[lopsided]) if len(lopsided) else []
-        for k, h in zip(lopsided, products, strict=True):
+        if not len(lopsided):
+            return u, b, intervals, (lo, hi)
+        for k, h in zip(lopsided, (product or self._product)(t[lopsided], u[lopsided]), strict=True):
             b[k] = best_intercept(self._problem.q - h, lo[k], hi[k])
         return u, b, intervals, (lo, hi)
 
