@@ -32,7 +32,7 @@ from softmargin.solvers import (
 
 __all__ = ["GridFamily", "PathFamily", "WeightFamily", "WeightGrid"]
 
-_SCORED = 2**20  # scores looked at together along a path
+_SCORED = 2**21  # scores looked at together along a path
 _ROUNDING = 1e-12  # of the width of its box: so close to a bound a multiplier on a straight line is on it
 
 

@@ -258,12 +258,12 @@ class Path:
         """The same for so many values that their multipliers are kept as lines and what bends from them."""
         rows, order = self._rows, np.argsort(values, kind="stable")
         t, b = values[order], np.empty(len(values))
-        at = np.append(t[::STRETCH], t[-1:])
+        at, product = np.append(t[::STRETCH], t[-1:]), self._products_along(t, STRETCH)
 
         def multipliers() -> Iterator[tuple[Array, Array]]:
             for begin in range(0, len(t), STRETCH):
                 part = slice(begin, begin + STRETCH)
-                u, found, _, _ = self._evaluate(t[part])
+                u, found, _, _ = self._evaluate(t[part], product)
                 u /= rows.scale
                 b[part] = rows.intercept(u, found)
                 yield t[part], u
