@@ -25,8 +25,8 @@ TESTS = [
     "tests/elasticnet/test_concave.py", "tests/expansions/test_expansions.py",
     "tests/losses/test_exponentials.py", "tests/multicategory/test_awkward_classes.py",
     "tests/multicategory/test_multicategory_svc.py", "tests/multicategory/test_trust.py",
-    "tests/paths/test_exactness.py", "tests/paths/test_golden.py", "tests/rules/test_given_hypotheses.py",
-    "tests/rules/test_leveraging.py",
+    "tests/paths/test_exactness.py", "tests/paths/test_golden.py", "tests/paths/test_products.py",
+    "tests/rules/test_given_hypotheses.py", "tests/rules/test_leveraging.py",
     "tests/rules/test_rule_search.py", "tests/rules/test_rule_trust.py", "tests/rules/test_trees.py",
     "tests/svm/test_box_qp.py", "tests/svm/test_kinked_losses.py",
 ]  # fmt: skip

@@ -16,6 +16,8 @@ cdef enum:
 cdef double DEPENDENT = 1e-11   # squared pivots below this (times the diagonal) are zero
 cdef int REFRESH = 64           # set changes between recomputations of K u_N and of the factor
 cdef double CROOKED = 1e-12     # r on the elbow above this (times its scale) calls for a fresh factor
+cdef double ROUNDING = 4e-16    # but not what is below the rounding of h, this times the size of its summands
+cdef double STEEP = 1e-9        # a row that enters with less of its diagonal left than this is solved for afresh
 
 
 def _extended(values, capacity):
@@ -33,13 +35,14 @@ cdef class ActiveSet:
     cdef readonly double kappa, shift
     cdef bint linear
     cdef int since_refresh, n_moving    # set changes since g was made afresh; bound points whose bound moves
+    cdef bint solved, summed            # p, b and F belong to the present sets; v belongs to the present factor
     cdef double kmax, S0, S1, b0, b1
     cdef const double[:, ::1] K
     cdef double[::1] lo0, lo1, hi0, hi1, q0, q1, g0, g1, F0, F1, work
     cdef signed char[::1] state
     cdef double[:, ::1] columns, L
     cdef int[::1] elbow, slot, owner
-    cdef double[::1] p0, p1, p2, v
+    cdef double[::1] p0, p1, p2, v, turns, along, drawn
 
     def __init__(self, K, bint linear, double jitter):
         """K is the Gram matrix, or the features if `linear` (then columns of K are made on demand)."""
@@ -52,9 +55,11 @@ cdef class ActiveSet:
         self.kmax = float(np.max(diagonal))
         self.g0, self.g1, self.F0, self.F1 = (np.zeros(self.n) for _ in range(4))
         self.work = np.zeros(max(self.n, self.p))
+        self.along, self.drawn = np.zeros(self.n), np.zeros(self.n)
         self.state = np.zeros(self.n, dtype=np.int8)
         self.columns = np.empty((0, self.n))
         self.elbow, self.slot, self.owner = (np.zeros(0, dtype=np.int32) for _ in range(3))
+        self.p0, self.p1 = np.zeros(0), np.zeros(0)
         self._grow_elbow(min(self.n, 32))
 
     def _grow_elbow(self, int capacity):
@@ -67,7 +72,9 @@ cdef class ActiveSet:
         self.elbow = _extended(self.elbow, capacity)
         self.slot = _extended(self.slot, capacity)
         self.owner = _extended(self.owner, capacity)
-        self.p0, self.p1, self.p2, self.v = (np.zeros(capacity) for _ in range(4))
+        self.p2, self.v, self.turns = (np.zeros(capacity) for _ in range(3))
+        self.p0, self.p1 = _extended(self.p0, capacity), _extended(self.p1, capacity)
+        self.summed = False
 
     # -- the problem and the sets ---------------------------------------------------------------------------------
 
@@ -151,6 +158,7 @@ cdef class ActiveSet:
         """g = K u_N and S = 1'u_N from scratch, both coefficients of t."""
         cdef int i
         self.since_refresh = 0
+        self.solved = False
         self.S0 = 0.0
         self.S1 = 0.0
         self.n_moving = 0
@@ -167,6 +175,7 @@ cdef class ActiveSet:
         """Add (or with sign -1 take away) index k, at its bound, to g and S."""
         cdef int one = 1
         cdef double c0 = sign * self._bound0(k), c1 = sign * self._bound1(k)
+        self.solved = False
         if c1 != 0:
             self.n_moving += 1 if sign > 0 else -1
         daxpy(&self.n, &c0, column, &one, &self.g0[0], &one)
@@ -195,6 +204,7 @@ cdef class ActiveSet:
         self.owner[m] = m
         self.state[k] = FREE
         self.m = m + 1
+        self.summed = False
         return True
 
     cdef void _leave(self, int pos, int side) noexcept nogil:
@@ -203,7 +213,7 @@ cdef class ActiveSet:
         self.state[k] = side
         self._shift(k, &self.columns[hole, 0], 1.0)
         self.since_refresh += 1
-        factor_delete(&self.L[0, 0], self.m, ld, pos, &self.p0[0], &self.p1[0])
+        factor_delete(&self.L[0, 0], self.m, ld, pos, &self.v[0], &self.turns[0])
         for i in range(pos, last):
             self.elbow[i] = self.elbow[i + 1]
             self.slot[i] = self.slot[i + 1]
@@ -213,6 +223,7 @@ cdef class ActiveSet:
             self.slot[self.owner[last]] = hole
             self.owner[hole] = self.owner[last]
         self.m = last
+        self.summed = False
 
     # -- one segment ----------------------------------------------------------------------------------------------
 
@@ -220,6 +231,12 @@ cdef class ActiveSet:
         """rhs <- u with K_EE u + b = rhs, 1'u = total; `v` holds (K_EE + kappa 11')^-1 1."""
         cdef int i, ld = <int> self.L.shape[1]
         cdef double sum_w = 0.0, sum_v = 0.0, shifted
+        if not self.summed:
+            for i in range(self.m):
+                self.v[i] = 1.0
+            factor_forward(&self.L[0, 0], self.m, ld, &self.v[0])
+            factor_backward(&self.L[0, 0], self.m, ld, &self.v[0])
+            self.summed = True
         factor_forward(&self.L[0, 0], self.m, ld, rhs)
         factor_backward(&self.L[0, 0], self.m, ld, rhs)
         for i in range(self.m):
@@ -250,6 +267,7 @@ cdef class ActiveSet:
             diagonal = self.columns[self.slot[i], self.elbow[i]] + self.kappa
             if factor_append(&self.L[0, 0], i, ld, diagonal) <= 0:
                 self.L[i, i] = sqrt(DEPENDENT * diagonal)
+        self.summed = False
 
     cdef void _segment(self) noexcept nogil:
         """u_E = p0 + t p1, b = b0 + t b1, r = F0 + t F1 for the present sets; r must vanish on the elbow."""
@@ -257,7 +275,8 @@ cdef class ActiveSet:
         if self.since_refresh >= REFRESH:
             self._refresh()
             self._factorize()
-        self._solve_segment()
+        if not self.solved or self._is_crooked():
+            self._solve_segment()
         if self.since_refresh > 0 and self._is_crooked():
             self._refresh()
             self._factorize()
@@ -271,7 +290,7 @@ cdef class ActiveSet:
         """Does r on the elbow, or sum u, differ from zero by more than rounding of the right-hand sides?"""
         cdef int pos, i
         cdef double off0 = 0.0, off1 = 0.0, size0 = 1.0, size1 = fabs(self.b1), sum0 = self.S0, sum1 = self.S1
-        cdef double mass0 = fabs(self.S0), mass1 = fabs(self.S1)
+        cdef double mass0 = fabs(self.S0), mass1 = fabs(self.S1), rounding = ROUNDING * self.kmax
         for pos in range(self.m):
             i = self.elbow[pos]
             off0 = max(off0, fabs(self.F0[i]))
@@ -282,7 +301,7 @@ cdef class ActiveSet:
             sum1 += self.p1[pos]
             mass0 += fabs(self.p0[pos])
             mass1 += fabs(self.p1[pos])
-        return (off0 > CROOKED * size0 or off1 > CROOKED * size1
+        return (off0 > CROOKED * size0 + rounding * mass0 or off1 > CROOKED * size1 + rounding * mass1
                 or fabs(sum0) > CROOKED * mass0 or fabs(sum1) > CROOKED * mass1)
 
     cdef void _refine(self) noexcept nogil:
@@ -305,14 +324,12 @@ cdef class ActiveSet:
         self._residuals()
 
     cdef void _solve_segment(self) noexcept nogil:
-        cdef int i, pos, ld = <int> self.L.shape[1]
+        cdef int i, pos
         for pos in range(self.m):
             i = self.elbow[pos]
             self.p0[pos] = self.q0[i] - self.g0[i]
             self.p1[pos] = self.q1[i] - self.g1[i]
-            self.v[pos] = 1.0
-        factor_forward(&self.L[0, 0], self.m, ld, &self.v[0])
-        factor_backward(&self.L[0, 0], self.m, ld, &self.v[0])
+        self.solved = True
         self._solve_bordered(&self.p0[0], -self.S0, &self.b0)
         self._solve_bordered(&self.p1[0], -self.S1, &self.b1)
         self._residuals()

@@ -4,7 +4,7 @@
 
 Every index is FREE (on the elbow E), or at its LOwer or HIgher bound. With r = Ku + b - q, u is optimal iff
 r_i = 0 on E, r_i >= 0 at LO, r_i <= 0 at HI. While the sets stay, u_E, b and r are affine in t and come in ABSOLUTE
-form (no step is added to another, so nothing drifts) from the bordered system
+form (no step in t is added to another, so nothing drifts) from the bordered system
 
     K_EE u_E + b = q_E - K_EN u_N(t),   1'u_E = -1'u_N(t),    solved with the Cholesky factor of K_EE + kappa 11'.
 
@@ -20,7 +20,7 @@ bounds balance by themselves, leaves b free until its interval closes.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
 
-include "active_set.pxi"
+include "carried_set.pxi"
 
 cdef enum:
     RUNNING = 0
@@ -31,8 +31,8 @@ cdef enum:
 
 STATUS = {FINISHED: "finished", STALLED: "stalled", FLAT: "flat", CAPPED: "capped"}
 
-cdef double TIE_R = 1e-13    # slacks of r below this (times their scale) are zero: entering then moves u by r / pivot
-cdef double ROUNDING = 4e-16 # and so are those below the rounding of h, this times the size of its summands
+cdef double TIE_R = 1e-13    # slacks of r below this (times their scale) or the ROUNDING of h are zero: entering then
+                             # moves u by r / pivot
 cdef double TIE_U = 1e-11    # slacks of u below this are zero
 cdef double REFUSE = 1e-7    # an r on the wrong side by more than this (times its scale) means the sets are wrong
 cdef double OUTSIDE = 1e-2   # so does a u this far (of its box) outside; less is the conditioning of K_EE, harmless in f
@@ -44,7 +44,7 @@ cdef double END = 1e-10      # events this close to the end, relative to the run
 cdef double INSTANT = 1e-13  # steps below this (times t) have no length
 
 
-cdef class Elbow(ActiveSet):
+cdef class Elbow(CarriedSet):
     """The event loop: `run` follows the path from t on and logs its segments and set changes."""
 
     cdef readonly int n_segments, n_changes, n_events, idle
@@ -152,7 +152,7 @@ cdef class Elbow(ActiveSet):
         self.held_too = -1
         if self.event_side != FREE:
             self._change(self.event_index, self.event_side)
-            self._leave(self._position(self.event_index), self.event_side)
+            self._bind(self._position(self.event_index), self.event_side)
             return RUNNING
         self._free(self.event_index)
         return RUNNING
@@ -301,7 +301,7 @@ cdef class Elbow(ActiveSet):
         cdef double* c
         for pos in range(self.m):
             self.p2[pos] = self.p0[pos] + self.t * self.p1[pos]
-        while not self._enter(k):
+        while not self._release(k):
             c = &self.L[self.m, 0]
             factor_backward(&self.L[0, 0], self.m, ld, c)
             leaver, reach = -1, left

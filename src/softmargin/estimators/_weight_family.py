@@ -32,6 +32,7 @@ from softmargin.solvers import (
 
 __all__ = ["GridFamily", "PathFamily", "WeightFamily", "WeightGrid"]
 
+_SCORED = 2**21  # scores looked at together along a path
 _ROUNDING = 1e-12  # of the width of its box: so close to a bound a multiplier on a straight line is on it
 
 
@@ -259,6 +260,13 @@ class PathFamily(WeightFamily):
         return {name: value for name, value in vars(self).items() if name != "_scorer"}
 
     def _scores(self, X: Any) -> tuple[Bracket, np.ndarray]:
+        step = max(1, _SCORED // (2 * len(self.knots)))
+        found = [self._some_scores(X[k : k + step]) for k in range(0, max(1, X.shape[0]), step)]
+        up, down, plain = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return Bracket(up, down, 1.0), plain
+
+    def _some_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The ends of the brackets and the plain scores of so few rows that their scores stay in fast memory."""
         left, right, first, last = self._segments()
         scores = self._scorer(X)
         ends, plain = scores[:, :-1], scores[:, -1].copy()
@@ -271,7 +279,7 @@ class PathFamily(WeightFamily):
         first_negative = np.where(a < -zero, left, np.where(b < -zero, root, 1.0))
         up = np.clip(last_positive.max(axis=1), self.edge, 1 - self.edge)
         down = np.clip(first_negative.min(axis=1), self.edge, 1 - self.edge)
-        return Bracket(up, down, 1.0), plain
+        return up, down, plain
 
     def answer(self, X: Any) -> tuple[Bracket, np.ndarray]:
         """The probabilities are continuous here, and centred they are the scores: both rank rows alike."""

@@ -22,6 +22,7 @@ import numpy as np
 from softmargin._constraints import check_rows, is_number
 from softmargin.expansions import canonical_sparse
 from softmargin.paths.exact.pieces import ParametricQP, Piece, balance
+from softmargin.paths.exact.products import FEW, STRETCH, PathMultipliers, PathProducts, path_products
 from softmargin.paths.exact.training_rows import TrainingRows
 from softmargin.solvers import Solution
 from softmargin.solvers.svm import best_intercept
@@ -42,6 +43,7 @@ _LOPSIDED = 1e-2
 # 1e-13 of the costs, which is what rounding leaves of a sum over the rows.
 _FLOOR = 1e-7
 Array = np.ndarray
+Product = Callable[[Array, Array], Array]  # K u, of values of the parameter and rows of multipliers
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,26 @@ class Path:
         return self._gaps(self._values(t))
 
     def _gaps(self, t: Array) -> Array:
-        found = [self._certify(*part) for part in self._blocks(t)]
-        return np.concatenate([gap for _, gap in found]) if found else np.zeros(0)
+        order = np.argsort(t, kind="stable")
+        t, gaps, step = t[order], np.empty(len(t)), max(_BLOCK // len(self._problem.q), STRETCH)
+        product = self._products_along(t, step)
+        for begin in range(0, len(t), step):
+            part = t[begin : begin + step]
+            u, b, _, box = self._evaluate(part, product)
+            gaps[order[begin : begin + step]] = self._certify(part, u, b, box, product)[1]
+        return gaps
+
+    def _products_along(self, t: Array, step: int) -> Product:
+        """K u at ascending values, so many at a time."""
+        if self._rows.linear or len(t) <= step:
+            return self._product
+        at = np.append(t[::step], t[-1:])
+        return PathProducts(self._rows.matrix, at, np.concatenate([u for u, _, _ in self._blocks(at)]))
+
+    def _product(self, t: Array, u: Array) -> Array:
+        """K u at ascending values, wherever on the path."""
+        rows = self._rows
+        return rows.product(u) if rows.linear else path_products(rows.matrix, t, u)
 
     @property
     def breakpoints(self) -> Array:
@@ -148,7 +168,7 @@ class Path:
             return np.empty(0)
         reach = np.minimum(knots[at] - knots[at - 1], knots[at + 1] - knots[at])
         t = knots[at][:, None] + reach[:, None] * [-0.75, -0.25, 0.25, 0.75]
-        u, b, _, _ = self._evaluate(t.ravel())
+        u, b, _, _ = self._evaluate(t.ravel(), lambda _, u: self._rows.product(u))
         scores = (self._rows.product(u) + b[:, None]).reshape(*t.shape, len(self._problem.q))
         bend = np.abs(np.diff(scores, n=2, axis=1)).max(axis=(1, 2), initial=0.0)
         return knots[at][bend <= _STRAIGHT * np.maximum(1.0, np.abs(scores).max(axis=(1, 2), initial=0.0))]
@@ -179,7 +199,7 @@ class Path:
         t = self._check(t)
         values = np.array([t, t])  # measured as the whole path is: a product with one vector is rounded otherwise
         u, b, (interval, _), box = self._evaluate(values)
-        (primal, _), (gap, _) = self._certify(u, b, box)
+        (primal, _), (gap, _) = self._certify(values, u, b, box, self._product)
         rows, u = self._rows, u / self._rows.scale
         intercept = float(rows.intercept(u, b)[0])
         if interval is not None:
@@ -199,9 +219,9 @@ class Path:
             intercept_interval=interval,
         )
 
-    def _certify(self, u: Array, b: Array, box: tuple[Array, Array]) -> tuple[Array, Array]:
+    def _certify(self, t: Array, u: Array, b: Array, box: tuple[Array, Array], product: Product) -> tuple[Array, Array]:
         """Primal objectives, in the engine's units, and relative duality gaps of solutions, a row for each."""
-        (lo, hi), h = box, self._rows.product(u)
+        (lo, hi), h = box, product(t, u)
         quadratic = np.einsum("ij,ij->i", u, h)
         residual = np.subtract(self._problem.q, h, out=h)
         residual -= b[:, None]
@@ -223,8 +243,10 @@ class Path:
         return scores[:, 0] if np.ndim(t) == 0 else scores
 
     def scorer(self, t: Array) -> Callable[[Any], Array]:
-        """``decision_function`` at values given once, for which the coefficients of few features are made once too."""
+        """``decision_function`` at values given once, whose coefficients or multipliers are made once too."""
         values, rows = self._values(t), self._rows
+        if rows.on_similarities and len(rows.y) > FEW:
+            return self._kernel_scorer(values)
         if not rows.linear or rows.X.shape[1] * len(values) > _SCORED:
             return lambda X: self._scores(self._check_rows(X), values)
         parts = [(rows.coefficients(u.T / rows.scale), b) for u, b, _ in self._blocks(values, _SCORED)]
@@ -232,11 +254,39 @@ class Path:
         b = np.concatenate([np.empty(0), *(part for _, part in parts)])
         return lambda X: rows.feature_scores(self._check_rows(X), coef, b)
 
+    def _kernel_scorer(self, values: Array) -> Callable[[Any], Array]:
+        """The same for so many values that their multipliers are kept as lines and what bends from them."""
+        rows, order = self._rows, np.argsort(values, kind="stable")
+        t, b = values[order], np.empty(len(values))
+        at, product = np.append(t[::STRETCH], t[-1:]), self._products_along(t, STRETCH)
+
+        def multipliers() -> Iterator[tuple[Array, Array]]:
+            for begin in range(0, len(t), STRETCH):
+                part = slice(begin, begin + STRETCH)
+                u, found, _, _ = self._evaluate(t[part], product)
+                u /= rows.scale
+                b[part] = rows.intercept(u, found)
+                yield t[part], u
+
+        known = np.concatenate([u for u, _, _ in self._blocks(at)]) / rows.scale
+        kept = PathMultipliers(at, known, multipliers())
+
+        def score(X: Any) -> Array:
+            X = self._check_rows(X)
+            scores = np.empty((X.shape[0], len(t)))
+            scores[:, order] = (kept.times(rows.similarities(X)) + b[:, None]).T
+            return scores
+
+        return score
+
     def _scores(self, X: Any, t: Array) -> Array:
         """The same for rows and values known to be good."""
-        rows = self._rows
-        parts = [rows.scores(X, np.ascontiguousarray(u.T) / rows.scale, b) for u, b, _ in self._blocks(t, _SCORED)]
-        return np.hstack([np.empty((X.shape[0], 0)), *parts])
+        rows, order, scores = self._rows, np.argsort(t, kind="stable"), np.empty((X.shape[0], len(t)))
+        begin, t = 0, t[order]
+        for u, b, _ in self._blocks(t, _SCORED):
+            part = slice(begin, begin := begin + len(b))
+            scores[:, order[part]] = rows.scores(X, t[part], u / rows.scale, b)
+        return scores
 
     def _blocks(self, t: Array, size: int = _BLOCK) -> Iterator[tuple[Array, Array, tuple[Array, Array]]]:
         """Multipliers, intercepts and bounds, in blocks that keep the multipliers few."""
@@ -245,7 +295,9 @@ class Path:
             u, b, _, box = self._evaluate(t[begin : begin + step])
             yield u, b, box
 
-    def _evaluate(self, t: Array) -> tuple[Array, Array, list[tuple[float, float] | None], tuple[Array, Array]]:
+    def _evaluate(
+        self, t: Array, product: Product | None = None
+    ) -> tuple[Array, Array, list[tuple[float, float] | None], tuple[Array, Array]]:
         """Multipliers, a row for each value, intercepts, their intervals where nobody is inside the box, and it."""
         u, b = np.empty((len(t), len(self._problem.q))), np.empty(len(t))
         starts = [piece.bounds[0] for piece in self._pieces]
@@ -271,7 +323,9 @@ class Path:
             b[k] = np.mean(finite) if finite else b[k]
         up, down = hi.sum(axis=1), -lo.sum(axis=1)
         lopsided = np.flatnonzero(interior & (np.minimum(up, down) < _LOPSIDED * np.maximum(up, down)))
-        for k, h in zip(lopsided, self._rows.product(u[lopsided]), strict=True):
+        if not len(lopsided):
+            return u, b, intervals, (lo, hi)
+        for k, h in zip(lopsided, (product or self._product)(t[lopsided], u[lopsided]), strict=True):
             b[k] = best_intercept(self._problem.q - h, lo[k], hi[k])
         return u, b, intervals, (lo, hi)
 

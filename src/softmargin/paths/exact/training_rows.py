@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from softmargin.expansions import Kernel
+from softmargin.paths.exact.products import path_products
 
 __all__ = ["TrainingRows"]
 
@@ -84,19 +85,29 @@ class TrainingRows:
             return np.asarray(X @ coef) + (b - self.centre @ coef)
         return np.asarray((X - self.centre) @ coef) + b
 
-    def scores(self, X: Any, u: Array, b: Array) -> Array:
-        """f(x) for multipliers ``u`` of shape (n, m), in the caller's units, and intercepts ``b`` of the engine."""
+    def scores(self, X: Any, t: Array, u: Array, b: Array) -> Array:
+        """f(x), a column for each ascending value ``t``, with multipliers ``u`` and the engine's intercepts ``b``."""
         if self.centre is not None:
-            return self.feature_scores(X, self.coefficients(u), b)
-        b = self.intercept(u.T, b)
-        support = np.flatnonzero(u.any(axis=1))
-        if self.kernel is None or self.kernel.name == "linear":
-            return np.asarray(X @ self.coefficients(u)) + b
+            return self.feature_scores(X, self.coefficients(np.ascontiguousarray(u.T)), b)
+        b = self.intercept(u, b)
+        support = np.flatnonzero(u.any(axis=0))
+        if not self.on_similarities:
+            return np.asarray(X @ self.coefficients(np.ascontiguousarray(u.T))) + b
         if not len(support):  # costs that vanish leave a constant
             return np.zeros((X.shape[0], 1)) + b
-        if self.kernel.precomputed:
-            return np.asarray(X[:, np.flatnonzero(self.member >= 0)[support]] @ u[support]) + b
-        return self.kernel(X, self.X[support]) @ u[support] + b
+        return path_products(self.similarities(X, support), t, u[:, support]).T + b
+
+    @property
+    def on_similarities(self) -> bool:
+        """Whether scores are sums over similarities, for want of coefficients of features."""
+        return self.kernel is not None and self.kernel.name != "linear"
+
+    def similarities(self, X: Any, at: Any = slice(None)) -> Array:
+        """Of the training rows, or those at ``at``, and the rows of ``X``."""
+        assert self.kernel is not None
+        precomputed = self.kernel.precomputed
+        found: Any = X[:, np.flatnonzero(self.member >= 0)[at]] if precomputed else self.kernel(X, self.X[at])
+        return np.ascontiguousarray((found.toarray() if sparse.issparse(found) else found).T)
 
 
 def _scaled_features(X: Array, *, gram: bool) -> tuple[Array, float]:
