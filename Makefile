@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 BENCH_STAMP := $(VENV)/.ready-bench
 DOCS_STAMP := $(VENV)/.ready-docs
-SOURCES := $(wildcard src/softmargin/_compiled/*.pyx src/softmargin/_compiled/*.pxd) $(shell find . -name meson.build -not -path './build/*' -not -path './.venv/*')
+SOURCES := $(wildcard src/softmargin/_compiled/*.pyx src/softmargin/_compiled/*.pxi src/softmargin/_compiled/*.pxd) $(shell find . -name meson.build -not -path './build/*' -not -path './.venv/*')
 export OPENBLAS_NUM_THREADS ?= 2
 
 .PHONY: demo docs linkcheck test test-oldest test-free-threaded dist strict regression portable fuzz boundscheck sanitize bench lint format clean

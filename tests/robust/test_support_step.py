@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from softmargin import MarginClassifier, RobustSVC, losses
 from softmargin.expansions import Kernel, expand
 from softmargin.penalties import MCP, SCAD, ElasticNet
 from softmargin.problem import Problem
 from softmargin.solvers import solve
-from softmargin.solvers.nonconvex import inner_solvers
-from softmargin.solvers.nonconvex.support_step import support_step
+from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON, approach
+from softmargin.solvers.nonconvex import inner_solvers, margin_losses
+from softmargin.solvers.nonconvex.convex_bounds import bound_at, certain_margins
+from softmargin.solvers.nonconvex.support_step import support_step, upward_step
 
 LOSSES = ["welsch", "cauchy", "geman_mcclure", "tanh_hinge", "copas", "bianco_yohai"]
 
@@ -59,6 +62,51 @@ def test_no_step_leaves_the_orthant():
     turned = -found.coef
     assert support_step(problem, turned, problem.margins(turned, found.intercept)) is None
     assert support_step(problem, np.zeros_like(found.coef), problem.margins_of(np.zeros(len(problem.y)), 0.0)) is None
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("loss", ["welsch", "geman_mcclure", "tanh_hinge"])
+def test_where_rows_bend_the_wrong_way_the_others_still_say_which_way_is_down(loss, kernel):
+    problem = problem_of(loss, kernel, C=20.0)
+    trusted = solve(bound_at(problem, certain_margins(problem)))
+    margins = problem.margins(trusted.coef, trusted.intercept)
+    assert np.any(problem.evaluate(margins).curvature < 0)
+    step = upward_step(problem, trusted.coef, margins)
+    assert step is not None
+    np.testing.assert_allclose(step.scores, problem.expansion.apply(step.coef), atol=1e-8)
+    here = problem.objective(trusted.coef, trusted.intercept)
+    least = min(
+        problem.objective(trusted.coef + t * step.coef, trusted.intercept + t * step.intercept)
+        for t in (1e-3, 1e-2, 1e-1, 1.0)
+    )
+    assert least < here
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("loss", ["welsch", "cauchy"])
+def test_a_bound_is_left_where_another_gains_more(loss, kernel):
+    problem = problem_of(loss, kernel, C=20.0)
+    trusted = solve(bound_at(problem, certain_margins(problem)))
+    bound = bound_at(problem, problem.margins(trusted.coef, trusted.intercept))
+    least = PROXIMAL_NEWTON.run(bound, trusted, 1e-9, 1000, 0)
+    found = approach(bound, trusted, problem, 1e-9, 1000, 0)
+    assert found.converged
+    assert found.gap > 1e-9
+    assert (
+        least.objective - 1e-9 * abs(least.objective)
+        <= found.objective
+        < bound.objective(trusted.coef, trusted.intercept)
+    )
+    assert problem.objective(found.coef, found.intercept) < found.objective
+
+
+def test_starts_that_cost_too_much_are_told_of_and_change_nothing(monkeypatch):
+    X, y = draw()
+    model = RobustSVC(kernel="rbf", l1_ratio=0.5, random_state=0)
+    one = model.fit(X, y).solution_.objective
+    monkeypatch.setattr(margin_losses, "_OTHER_STARTS", 0.0)
+    with pytest.warns(ConvergenceWarning, match="n_init=3: only 1"):
+        assert model.set_params(n_init=3).fit(X, y).solution_.objective == one
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf"])

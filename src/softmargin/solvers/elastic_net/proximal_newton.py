@@ -40,7 +40,7 @@ from softmargin.solvers.engine import Engine
 from softmargin.solvers.linalg import Step, backtrack
 from softmargin.solvers.ridge.line_search import center
 
-__all__ = ["PROXIMAL_NEWTON", "Iterate"]
+__all__ = ["PROXIMAL_NEWTON", "Iterate", "approach"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -60,6 +60,8 @@ _SETTLED = 4  # times that, from where a continuation has ended
 _FALL, _FOLLOWED = 10.0, 1e-4  # costs fall by that; minimisers are followed to this gap: 1e-2 loses some of those above
 _LARGEST_PULL = 1e20  # beside the cost; larger ones are those of columns that rows of 1e20 beside 1 could not feel
 _SEARCHED, _FLAT = 30, 0.1  # halvings of the last interval of a line, and the share of the slope at which they end
+# of what the last step gained, which the next one will hardly: where another bound gains more, this one has served
+_OUTDONE = 0.1
 _STALLED = 200  # steps in which the gap has not halved: no end is in sight
 
 
@@ -217,6 +219,20 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     return solution
 
 
+def approach(bound: Problem, start: Solution, truth: Problem, tol: float, max_iter: int, verbose: int) -> Solution:
+    """Down a convex ``bound`` of the nonconvex problem ``truth``, for as long as that pays.
+
+    Near the minimum of a bound another one, made there, gains more than its last digits. The result is said to have
+    converged where the steps ended for that reason; its gap is the true one of the bound.
+    """
+    found = _descend(bound, start, tol, min(max_iter, _DIRECT), verbose, truth)
+    if found.converged or found.status != "ok":
+        return found
+    again = _run(bound, start, tol, max(max_iter - found.n_iter, 0), verbose)
+    again.n_iter += found.n_iter
+    return again
+
+
 def _by_smoother_losses(problem: Problem, direct: Solution, tol: float, max_iter: int, verbose: int) -> Solution:
     """The minimiser by way of those under smoother losses; ``direct`` is what came of going there at once."""
     n_iter, found = direct.n_iter, None
@@ -269,8 +285,10 @@ def _shares(problem: Problem) -> list[float]:
     return [*(_FALL**power / largest for power in range(1, math.ceil(math.log(largest, _FALL)))), 1.0]
 
 
-def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-    at, n_iter = Iterate.at(problem, start), 0
+def _descend(
+    problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int, truth: Problem | None = None
+) -> Solution:
+    at, n_iter, outdone = Iterate.at(problem, start), 0, False
     patience, least, status = _PATIENCE, np.inf, "ok"
     halved, working_set = _Halving(), WorkingSet(problem)
     ridge, positive = problem.penalty.ridge, problem.penalty.positive
@@ -291,7 +309,16 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
             report("proximal newton step", message, verbose)
         if is_unbounded(problem, at.coef, at.cost, at.margins):
             status = "unbounded"
-        if gap <= tol or n_iter >= max_iter or patience == 0 or status != "ok" or halved.since(gap, n_iter) > _STALLED:
+        if truth is not None and n_iter > 0:
+            outdone = at.term.cost - truth.cost(at.margins) > _OUTDONE * (at.history[-2] - at.history[-1])
+        if (
+            outdone
+            or gap <= tol
+            or n_iter >= max_iter
+            or patience == 0
+            or status != "ok"
+            or halved.since(gap, n_iter) > _STALLED
+        ):
             break
         violation = violations(G, at.coef, at.cost, positive)
         columns = working_set.columns(at.coef, violation)
@@ -302,7 +329,7 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
         while n_iter < max_iter and here.max(initial=0.0) > goal and patience > 0:
             decreased = at.step(columns, here)
             n_iter += 1
-            if columns.is_most:
+            if columns.measures or truth is not None:
                 patience = _PATIENCE if decreased else patience - 1
                 break
             gradient = columns.gradient(at.g, at.coef, at.scores)
@@ -317,7 +344,7 @@ def _descend(problem: Problem, start: Solution | None, tol: float, max_iter: int
         objective,
         gap,
         n_iter,
-        gap <= tol,
+        outdone or gap <= tol,
         certificate.kind,
         history=at.history,
         status=status,

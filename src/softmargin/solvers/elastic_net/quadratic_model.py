@@ -28,6 +28,9 @@ __all__ = ["Columns", "GramModel", "ResidualModel", "Target"]
 Array = NDArray[np.floating[Any]]
 
 _MOST = 10  # times the entries of a sparse set: if that is all there are, measuring all costs little more
+_DEAR = (
+    10  # products with all columns that a Gram matrix costs: measuring all costs little more (half the steps, higgs)
+)
 # Beyond this many columns a Gram matrix costs more than it saves (``python -m benchmarks thresholds`` times both ways
 # on columns that share factors: of independent ones residuals take a third of the time, of repeated ones 270 times).
 _GRAM_COLUMNS = 2000
@@ -39,9 +42,11 @@ _FULL = 0.1  # of the entries of few columns stored: they cost no more dense
 _BENT = 0.9  # of the rows, up to which a copy of those that bend costs less than the products of the others
 _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
-_SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
+_SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation,
+# and at most so many: sweeps wait for memory where a factorisation does not (2438 kernel columns in half the time)
+_MOST_SWEEPS = 24
 _SWEEPS = 2000
-_POLISHES = 50  # ten do, unless rounding of the matrix leaves nothing to end at
+_POLISHES, _FEW_POLISHES = 50, 10  # ten do, unless rounding of the matrix leaves nothing to end at; of large ones
 _EQUAL = 100.0  # times the last digit of their mean: entries of a column that differ by no more are equal
 
 
@@ -59,7 +64,10 @@ class Model(Protocol):
 
 
 class Columns:
-    """The columns ``A`` of an expansion, gathered once, with everything a model of them needs."""
+    """The columns ``A`` of an expansion, gathered once, with everything a model of them needs.
+
+    ``measures`` says that a step on them costs so much that all columns may be looked at after each.
+    """
 
     def __init__(self, expansion: Expansion, index: NDArray[np.intp], ridge: float, fit_intercept: bool) -> None:
         self.index, self.ridge, self.fit_intercept = index, ridge, fit_intercept
@@ -68,7 +76,10 @@ class Columns:
         full = sparse.issparse(M) and M.nnz > _FULL * entries and len(index) <= _FEW_COLUMNS
         self.M = M.toarray() if full or (sparse.issparse(M) and entries <= _SMALL) else M
         self.is_kernel = expansion.is_kernel
-        self.is_most = sparse.issparse(self.M) and _MOST * self.M.nnz > expansion.n_stored
+        if sparse.issparse(self.M):
+            self.measures = _MOST * self.M.nnz > expansion.n_stored
+        else:
+            self.measures = len(index) ** 2 > _DEAR * expansion.shape[1]
         self._seen: tuple[Array, Curvature] | None = None
 
     def apply(self, step: Array) -> Array:
@@ -149,8 +160,9 @@ class GramModel:
         b, gradient = coef.copy(), self.gradient.copy()
         quadratic = GramQuadratic(self.H, gradient, b)
         tolerance = _tolerance(violation, np.diagonal(self.H), _GRAM_PRECISION)
-        patience = max(2, int(_SWEEPS_PER_POLISH * len(b)))
-        for _ in range(min(_POLISHES, _SWEEPS // patience)):
+        price = max(2, int(_SWEEPS_PER_POLISH * len(b)))
+        patience = min(price, _MOST_SWEEPS)
+        for _ in range(min(_POLISHES, max(_SWEEPS // price, _FEW_POLISHES))):
             _, certified = descend(quadratic, cost, positive, tolerance, patience)
             if certified:
                 break

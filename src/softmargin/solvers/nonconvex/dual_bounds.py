@@ -60,6 +60,7 @@ class DualSolver:
 
     def __init__(self, problem: Problem, tol: float) -> None:
         expansion = problem.expansion
+        self.work = 0.0
         self.features = None if expansion.is_kernel else expansion
         self._dual: SquaredHingeDual
         if expansion.is_kernel:
@@ -102,10 +103,21 @@ class DualSolver:
     def newton_step(self, problem: Problem, objective: float) -> bool:
         return False
 
+    def upward_step(self, problem: Problem, objective: float) -> bool:
+        return False
+
     def undo(self) -> None:
         self._at = self._last
 
-    def minimise(self, problem: Problem, objective: float, tol: float, max_iter: int, verbose: int) -> Solution:
+    def minimise(
+        self,
+        problem: Problem,
+        objective: float,
+        tol: float,
+        max_iter: int,
+        verbose: int,
+        truth: Problem | None = None,
+    ) -> Solution:
         found = minimise_dual(problem, self._dual, self._at.solution.coef, tol, max_iter, objective)
         self._last, self._at = self._at, found
         return found.solution

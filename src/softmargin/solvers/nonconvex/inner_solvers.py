@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON, approach
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.nonconvex.dual_bounds import DualSolver, accepts_dual
 from softmargin.solvers.nonconvex.growing_samples import growing_samples
 from softmargin.solvers.nonconvex.majorize_minimise import ROUNDING
-from softmargin.solvers.nonconvex.support_step import support_step
+from softmargin.solvers.nonconvex.support_step import support_step, upward_step
 from softmargin.solvers.ridge.conjugate_gradient import ConjugateSystem
 from softmargin.solvers.ridge.indefinite_step import indefinite_step
 from softmargin.solvers.ridge.newton import NEWTON, Point, newton, newton_iterations, newton_system
@@ -43,10 +44,12 @@ _FINEST = 1e-10  # engines that measure gaps by differences of objectives reach 
 class InnerSolver(Protocol):
     """A point that moves from the minimiser of one convex problem to that of the next.
 
-    ``has_newton_steps`` says whether Newton steps of a nonconvex problem are cheap.
+    ``has_newton_steps`` says whether Newton steps of a nonconvex problem are cheap. ``work`` counts the multiplications
+    of steps whose price grows with the support, where there are such.
     """
 
     has_newton_steps: bool
+    work: float
 
     @property
     def margins(self) -> Array: ...
@@ -72,8 +75,19 @@ class InnerSolver(Protocol):
         """Go to zero."""
         ...
 
-    def minimise(self, problem: Problem, objective: float, tol: float, max_iter: int, verbose: int) -> Solution:
-        """Go to the minimiser of a problem from here, where its objective is known."""
+    def minimise(
+        self,
+        problem: Problem,
+        objective: float,
+        tol: float,
+        max_iter: int,
+        verbose: int,
+        truth: Problem | None = None,
+    ) -> Solution:
+        """Go to the minimiser of a problem from here, where its objective is known.
+
+        If it bounds a nonconvex ``truth``, it may be left where another bound would gain more.
+        """
         ...
 
     def objective(self, problem: Problem) -> float:
@@ -82,6 +96,10 @@ class InnerSolver(Protocol):
 
     def newton_step(self, problem: Problem, objective: float) -> bool:
         """Take a Newton step of a nonconvex problem if that is a step down, and say whether it was."""
+        ...
+
+    def upward_step(self, problem: Problem, objective: float) -> bool:
+        """The same with the model of those rows alone that bend upwards, where it is offered."""
         ...
 
     def undo(self) -> None:
@@ -108,6 +126,7 @@ class _NewtonSolver:
         self.has_newton_steps = isinstance(self.system, FeatureSystem)
         self.expansion = problem.expansion
         self.factor: Factor | None = None
+        self.work = 0.0
 
     @property
     def margins(self) -> Array:
@@ -144,7 +163,15 @@ class _NewtonSolver:
     def objective(self, problem: Problem) -> float:
         return self.point.objective if self.point.problem is problem else problem.cost(self.margins) + self.penalty
 
-    def minimise(self, problem: Problem, objective: float, tol: float, max_iter: int, verbose: int) -> Solution:
+    def minimise(
+        self,
+        problem: Problem,
+        objective: float,
+        tol: float,
+        max_iter: int,
+        verbose: int,
+        truth: Problem | None = None,
+    ) -> Solution:
         self.last, self.point = self.point, self.point.under(problem, objective)
         done = newton_iterations(self.point, self.factor, tol, max_iter, max(verbose - 1, 0))
         self.factor = done.factor
@@ -163,6 +190,9 @@ class _NewtonSolver:
             return False
         self.last, self.point = self.point, there
         return True
+
+    def upward_step(self, problem: Problem, objective: float) -> bool:
+        return False
 
     def undo(self) -> None:
         self.point = self.last
@@ -219,6 +249,7 @@ class _EngineSolver:
 
     def __init__(self, problem: Problem, engine: Engine) -> None:
         self.engine = engine
+        self.work = 0.0
         self._at = self._last = _at_zero(problem)
 
     @property
@@ -237,9 +268,17 @@ class _EngineSolver:
         return None
 
     def warm_start(self, problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int) -> Solution:
-        found = self.engine.run(problem, start, max(tol, _FINEST), max_iter, verbose)
+        return self._go(problem, self.engine.run(problem, start, max(tol, _FINEST), max_iter, verbose))
+
+    def _count(self, problem: Problem, steps: int) -> None:
+        """Steps under l1 costs make a Gram matrix of the support, unless columns are sparse."""
+        if problem.penalty.l1_ratio > 0 and not problem.expansion.is_sparse:
+            self.work += float(steps) * len(problem.y) * np.count_nonzero(self.coef) ** 2
+
+    def _go(self, problem: Problem, found: Solution) -> Solution:
         penalty = problem.penalty.value(found.coef, problem.expansion.quadratic(found.coef))
         self._last, self._at = self._at, (found, problem.margins(found.coef, found.intercept), penalty)
+        self._count(problem, found.n_iter)
         return found
 
     def reset(self, problem: Problem) -> None:
@@ -248,13 +287,37 @@ class _EngineSolver:
     def objective(self, problem: Problem) -> float:
         return problem.cost(self.margins) + self.penalty
 
-    def minimise(self, problem: Problem, objective: float, tol: float, max_iter: int, verbose: int) -> Solution:
-        return self.warm_start(problem, self._at[0], tol, max_iter, max(verbose - 1, 0))
+    def minimise(
+        self,
+        problem: Problem,
+        objective: float,
+        tol: float,
+        max_iter: int,
+        verbose: int,
+        truth: Problem | None = None,
+    ) -> Solution:
+        here, tol, verbose = self._at[0], max(tol, _FINEST), max(verbose - 1, 0)
+        if truth is None or self.engine is not PROXIMAL_NEWTON:
+            return self.warm_start(problem, here, tol, max_iter, verbose)
+        return self._go(problem, approach(problem, here, truth, tol, max_iter, verbose))
 
     def newton_step(self, problem: Problem, objective: float) -> bool:
+        self._count(problem, 1)
         step = support_step(problem, self.coef, self.margins) if problem.penalty.l1_ratio > 0 else None
         if step is None or _reach(step, self.margins) > _NEARBY:
             return False
+        return self._descends(problem, step, objective)
+
+    def upward_step(self, problem: Problem, objective: float) -> bool:
+        self._count(problem, 1)
+        step = upward_step(problem, self.coef, self.margins) if self.engine is PROXIMAL_NEWTON else None
+        if step is None:
+            return False
+        step = step.scaled(_NEARBY / max(_reach(step, self.margins), _NEARBY))
+        return any(self._descends(problem, step.scaled(0.5**k), objective) for k in range(_SHORTENINGS))
+
+    def _descends(self, problem: Problem, step: Step, objective: float) -> bool:
+        """Take a step unless it leads up."""
         here = self._at[0]
         coef, intercept = here.coef + step.coef, here.intercept + step.intercept
         margins = self.margins + problem.y * (step.scores + step.intercept)

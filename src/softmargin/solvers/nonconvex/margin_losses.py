@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from softmargin._progress import is_heard, report
 from softmargin.problem import Problem
@@ -58,6 +59,9 @@ _FIRST = 1e-4  # what the first round is expected to gain, in units of the objec
 _ROUGH = 1e-2  # gap to which many rows' convex relative is fitted: it is where Newton steps begin, no more
 _TINY = 1e-300
 _EQUAL = 1e-6  # scores that differ by less, beside 1 and the largest, are one score
+# Multiplications of steps beyond which no other start is made, nor carried on: a second or two. On 1000 rows of a
+# kernel that all have coefficients they are fifty steps.
+_OTHER_STARTS = 5e10
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
 _AWAY = 0.5  # of the way to the score at which a constant classifier's costs are those at infinity
 _INNER = 10  # steps of the inner solver that a round may take on average
@@ -111,14 +115,24 @@ class MarginLossFit:
             tol = max(self.tol, _ROUGH) if many else self.tol
             base = inner.warm_start(trusted, None if anew else given, tol, *self._how[1:])
         best: Solution | None = None
+        inner.work, made = 0.0, 0
         for _ in self._starts(problem, trusted, inner):
+            found: Solution | None
             if best is None and ahead is not None and ahead.converged:
                 found = ahead
+            elif best is None:
+                found = self._descend(problem, inner, trusted if at_base and base is not None else None)
             else:
-                first = at_base and best is None and base is not None
-                found = self._descend(problem, inner, trusted if first else None)
+                found = self._descend(problem, inner, None, _OTHER_STARTS)
+            if found is None:
+                break
+            made += 1
             if best is None or (_is_constant(found), found.objective) < (_is_constant(best), best.objective):
                 best = found
+            if inner.work > _OTHER_STARTS:
+                break
+        if made < self.starts.n_init:
+            _warn_of_starts(made, self.starts.n_init)
         assert best is not None
         best.base = base
         return best
@@ -169,17 +183,25 @@ class MarginLossFit:
                 chosen[rng.choice(np.flatnonzero(problem.y == label))] = True
             weights = np.where(chosen, trusted.weights, 0.0)
             tilt = None if trusted.tilt is None else np.where(chosen, trusted.tilt, 0.0)
-            inner.warm_start(replace(trusted, weights=weights, tilt=tilt), None, *self._how)
+            tol = max(self.tol, _ROUGH) if len(problem.y) > FEW_ROWS else self.tol
+            inner.warm_start(replace(trusted, weights=weights, tilt=tilt), None, tol, *self._how[1:])
             yield
 
-    def _descend(self, problem: Problem, inner: InnerSolver, bound: Problem | None) -> Solution:
-        """Down from where the inner solver stands, the minimiser of ``bound`` if one is given, to a certified point."""
+    def _descend(
+        self, problem: Problem, inner: InnerSolver, bound: Problem | None, most: float = np.inf
+    ) -> Solution | None:
+        """Down from where the inner solver stands, the minimiser of ``bound`` if one is given, to a certified point.
+
+        None where the inner solver has done more than ``most`` work on the way.
+        """
         history = [inner.objective(problem)]
         n_rounds, eager, enough = 0, bound is not None and self._is_eager(problem, inner), self.tol
         while True:
-            rounds = _Rounds(self, problem, inner, bound, eager, enough)
+            rounds = _Rounds(self, problem, inner, bound, eager, enough, most)
             done, settled = majorize_minimise(rounds, history, self.max_iter - n_rounds)
             n_rounds, bound = n_rounds + done, None
+            if inner.work > most:
+                return None
             found = self._certified(problem, inner, history, n_rounds)
             gained = len(history) > 1 and history[-2] - history[-1] > self.tol * abs(history[-1])
             if rounds.unbounded:
@@ -231,7 +253,9 @@ class _Rounds:
         bound: Problem | None,
         eager: bool,
         enough: float,
+        most: float,
     ) -> None:
+        self.most = most
         self.fit, self.problem, self.inner, self.bound = fit, problem, inner, bound
         self.value = inner.objective(problem)
         self.many = len(problem.y) > FEW_ROWS
@@ -250,7 +274,10 @@ class _Rounds:
 
     def next_round(self) -> bool | None:
         inner, tol, before = self.inner, self.fit.tol, self.inner.margins
-        if not self._newton_step():
+        if inner.work > self.most:
+            return None
+        stepped = self._newton_step()
+        if not stepped:
             last, self.bound = self.bound, bound_at(self.problem, inner.margins)
             if is_degenerate(self.bound) or self.steps_left <= 0:
                 return None
@@ -260,7 +287,11 @@ class _Rounds:
             share = (_HASTY if self.many else _EXACT) * self.drop / max(abs(self.value), _TINY)
             finest = min(tol, 1.0) ** 2
             self.accuracy = finest if repeats else max(finest, share)
-            found = inner.minimise(self.bound, self.value, self.accuracy, self.fit.max_iter, self.fit.verbose)
+            truth = None if repeats else self.problem  # a bound that repeats itself is to be minimised
+            how = self.accuracy, self.fit.max_iter, self.fit.verbose
+            found = inner.minimise(self.bound, self.value, *how, truth)
+            if truth is not None and found.gap > self.accuracy:
+                self.accuracy = found.gap
             self.steps_left -= found.n_iter
             if found.status == "unbounded" or self._ends_short(found):
                 return None
@@ -272,22 +303,23 @@ class _Rounds:
             report("majoriser", f"objective {value:.12g}, scores moved by {moved:.3g}", self.fit.verbose)
         if self.fit.on_round is not None:
             self.fit.on_round(inner.margins, inner.coef)
-        self.near = self.eager or (self.problem.loss.smooth and moved <= _NEAR)
+        self.near = self.eager or stepped or (self.problem.loss.smooth and moved <= _NEAR)
         self.unbounded = self._falls_for_ever()
         settled = moved <= tol or self.idle >= _IDLE or (self.many and self.drop <= self.enough * abs(value))
         return self.unbounded or settled
 
     def _newton_step(self) -> bool:
         """Newton's step, where it is near and one has not just been looked for in vain."""
-        if not self.near or self.rest > 0:
-            self.rest -= 1
+        if not self.near:
             return False
-        if self.inner.newton_step(self.problem, self.value):
+        if self.rest > 0:
+            self.rest -= 1
+        elif self.inner.newton_step(self.problem, self.value):
             self.wait = 1
             return True
-        if not self.eager:
+        elif not self.eager:
             self.rest, self.wait = self.wait, min(2 * self.wait, _LONGEST_WAIT)
-        return False
+        return self.many and self.inner.upward_step(self.problem, self.value)
 
     def _falls_for_ever(self) -> bool:
         """Whether coefficients on the flat part of a concave penalty separate the rows that still count."""
@@ -302,7 +334,7 @@ class _Rounds:
 
         Rounds that bring more than what is lacking are worth making all the same.
         """
-        nearer = found.gap <= max(self.fit.tol, self.accuracy) or found.gap < 0.5 * self.lack
+        nearer = found.converged or found.gap <= max(self.fit.tol, self.accuracy) or found.gap < 0.5 * self.lack
         nearer = nearer or self.drop > found.gap * abs(self.value)
         self.short, self.lack = 0 if nearer else self.short + 1, found.gap
         return self.short >= _SHORT
@@ -331,6 +363,15 @@ def _runs_away(problem: Problem, intercept: float, objective: float) -> bool:
     """Whether an intercept is on its way to infinity, where the constant classifier costs no more than here."""
     end = constant_solution(problem, [], 0)
     return abs(intercept) > _AWAY * abs(end.intercept) and end.objective <= objective + ROUNDING * abs(objective)
+
+
+def _warn_of_starts(made: int, asked: int) -> None:
+    warnings.warn(
+        f"n_init={asked}: only {made} of the starts came to an end, as steps on so many columns cost too much for the "
+        "others. Raise l1_ratio for fewer columns, or lower n_init.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
 
 
 def _degenerate(problem: Problem, history: list[float], n_iter: int) -> Solution:

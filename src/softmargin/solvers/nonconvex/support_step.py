@@ -10,6 +10,11 @@ with the slopes ``l`` of the costs at the coefficients and ``P``, how they bend 
 Rounds of bounds converge linearly, slowly where rows are half trusted; these steps converge quadratically. One is
 offered only where the model has a minimum (the matrix has a Cholesky factor and the intercept's pivot is positive) and
 no coefficient changes its sign: which columns enter and leave is for the bounds to say.
+
+Where the model has no minimum, because distrusted rows bend it the wrong way, ``upward_step`` leaves those rows out of
+``W``. What is left is an elastic net, in which columns enter and leave. It converges linearly as bounds do, but nearer:
+a bound bends at least as much as its row in every one of them. It may leave the basin that bounds lead to, so it is
+for many rows alone.
 """
 
 from __future__ import annotations
@@ -21,16 +26,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softmargin.problem import Problem
+from softmargin.solvers.elastic_net.certificate import violations
 from softmargin.solvers.elastic_net.concave_step import bends
 from softmargin.solvers.elastic_net.quadratic_model import Columns
+from softmargin.solvers.elastic_net.working_set import WorkingSet
 from softmargin.solvers.linalg import Bordered, add_to_diagonal, definite_cholesky
 from softmargin.solvers.ridge.newton_systems import Step
 
-__all__ = ["support_step"]
+__all__ = ["support_step", "upward_step"]
 
 Array = NDArray[np.floating[Any]]
 
 _MOST = 2000  # columns of the support beyond which a factor costs more than rounds of bounds
+_LEAST = 1e-6  # curvature of a row that bends the wrong way, in units of the largest: no model is degenerate
 _DAMPING = 1e-10  # of the largest curvature: equal columns in the support have none between them, and no slope either
 
 
@@ -67,3 +75,27 @@ def support_step(problem: Problem, coef: Array, margins: Array) -> Step | None:
     step = np.zeros_like(coef)
     step[support] = moved
     return Step(step, intercept, columns.apply(moved))
+
+
+def upward_step(problem: Problem, coef: Array, margins: Array) -> Step | None:
+    """The step to the minimum of the model without what bends the wrong way, on the support and what violates most."""
+    penalty, expansion = problem.penalty, problem.expansion
+    term = problem.evaluate(margins)
+    largest = float(term.curvature.max(initial=0.0))
+    if not largest > 0:
+        return None
+    cost = penalty.linearize(coef).thresholds(len(coef))
+    scores = expansion.apply(coef)
+    g, h = problem.y * term.slope, np.maximum(term.curvature, _LEAST * largest)
+    G = expansion.transpose(g) + penalty.ridge * (scores if expansion.is_kernel else coef)
+    violation = violations(G, coef, cost, penalty.positive)
+    columns = WorkingSet(problem).columns(coef, violation)
+    index = columns.index
+    if len(index) == 0:
+        return None
+    model = columns.model(g, h, coef, scores)
+    target = model.minimise(coef[index], cost[index], penalty.positive, violation[index])
+    moved = target.coef - coef[index]
+    step = np.zeros_like(coef)
+    step[index] = moved
+    return Step(step, target.shift, columns.apply(moved))
