@@ -202,11 +202,13 @@ class WeightedFit:
         return replace(self, moving=np.sort(np.argsort(-first, kind="stable")[:room]), known_gap=self.gap())
 
     def _hessian(self) -> Array:
-        """``G'MG`` of what moves, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
-        r = np.sqrt(np.maximum(self.problem.evaluate(self.margins).curvature, 0.0))
-        A = r[:, None] * self.problem.expansion.outer() * r
+        """``G'MG`` of what moves, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures above zero."""
+        curvature, K = self.problem.evaluate(self.margins).curvature, self.problem.expansion.outer()
+        bent = np.flatnonzero(curvature > 0)
+        r = np.sqrt(curvature[bent])
+        A = r[:, None] * (K if len(bent) == len(K) else K[np.ix_(bent, bent)]) * r
         add_to_diagonal(A, 1.0)
-        half = r[:, None] * np.column_stack([self.images, np.ones(len(r))])
+        half = r[:, None] * np.column_stack([self.images[bent], np.ones(len(r))])
         inner = half.T @ shifted_cholesky(A)(half)
         H, border, corner = inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1])
         if self.problem.fit_intercept and corner > 0:
