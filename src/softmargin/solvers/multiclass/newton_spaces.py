@@ -32,6 +32,8 @@ _FEW_UNKNOWNS = 1000  # are eliminated in the time of so many products
 _COLUMNS_PER_CLASS = 20
 _UNEVEN = 0.2  # share of rows of equal weights that would weigh as much by their squares
 _NEGLIGIBLE = 1e-8  # beside the gradient: what rounding leaves of coefficients
+# curvature times the squared norm of a row: from where, and up to where, a solution with a factor holds its image
+_BENT, _SOUND = 1e-4, 1e8
 _TINY = 1e-300
 
 
@@ -203,10 +205,13 @@ class InnerProducts:
 
     def _step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
         level, mass = float(curvature.mean()), max(float(curvature.mean(axis=1).sum()), _TINY)
+        sound = self._is_sound(level) and bool(self._is_bent(level).all())
 
         def precondition(residual: Array) -> tuple[Array, Array]:
-            scaled = np.vstack([residual[0] / mass, self._precondition(residual[1:], level)])
-            return scaled, np.vstack([scaled[0], self._times(scaled[1:])])
+            inner = self._precondition(residual[1:], level)
+            image = (residual[1:] - inner) / self.level if sound else self._times(inner)
+            scaled = np.vstack([residual[0] / mass, inner])
+            return scaled, np.vstack([scaled[0], image])
 
         def product(direction: Array, image: Array) -> Array:
             moved = curve(image[1:] + direction[0])
@@ -231,22 +236,47 @@ class InnerProducts:
         return step + (scaled if bend <= 2 * gain else (gain / bend) * scaled)
 
     def _by_rows(self, curvature: Array, mass: float) -> Callable[[Array], tuple[Array, Array]]:
-        """``(I + D K)^-1`` for curvatures that all classes share, by the factor of ``I + D^(1/2) K D^(1/2)``."""
-        bent = np.flatnonzero(curvature > 0)
+        """``(I + D K)^-1`` for curvatures that all classes share, by the factor of ``B = I + D^(1/2) K D^(1/2)``.
+
+        With ``B t = D^(1/2) K r`` it makes ``r - D^(1/2) t`` of ``r``.
+        """
+        sound = self._is_sound(curvature)
+        bent = np.flatnonzero(self._is_bent(curvature) if sound else curvature > 0)
+        flat = np.delete(np.arange(len(self.K)), bent)
         root = np.sqrt(curvature[bent])[:, None]
         A = self.K.copy() if len(bent) == len(self.K) else self.K[np.ix_(bent, bent)]
         A *= root
         A *= root.T
         add_to_diagonal(A, 1)
-        factor = shifted_cholesky(A)
+        factor, K_flat = shifted_cholesky(A), self.K[flat if sound else slice(0)]
 
         def precondition(residual: Array) -> tuple[Array, Array]:
             inner = residual[1:].copy()
-            inner[bent] -= root * factor(root * self._times(inner)[bent])
+            t = factor(root * self._times(inner)[bent])
+            inner[bent] -= root * t
+            if sound:
+                image = np.empty_like(inner)
+                image[bent], image[flat] = t / root, K_flat @ inner
+            else:
+                image = self._times(inner)
             scaled = np.vstack([residual[0] / mass, inner])
-            return scaled, np.vstack([scaled[0], self._times(inner)])
+            return scaled, np.vstack([scaled[0], image])
 
         return precondition
+
+    def _is_bent(self, curvature: Array | float) -> NDArray[np.bool_]:
+        """The rows on which ``D K`` is more than rounding of an image that is read from a solution."""
+        return np.asarray(curvature * self.K.diagonal() > _BENT)
+
+    def _is_sound(self, curvature: Array | float) -> bool:
+        """Whether solutions hold the digits of their images under ``K``, so that these take no products.
+
+        ``K s = (r - s) / D`` of ``s = (I + D K)^-1 r`` is as exact as a product where ``D K`` is neither tiny nor
+        beyond what a factor resolves; rows where it is tiny take no part in a preconditioner, which need only be near.
+        """
+        if len(self.K) <= _FEW_UNKNOWNS // 2:  # products cost nothing
+            return False
+        return bool(np.max(curvature * self.K.diagonal()) <= _SOUND)
 
     def _solved_step(self, curve: Any, gradient: Array) -> Array | None:
         """Newton's step by elimination, where similarities of very different sizes leave products no digits.
