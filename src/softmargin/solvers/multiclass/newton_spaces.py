@@ -19,6 +19,7 @@ from softmargin.solution import Solution
 from softmargin.solvers.linalg import Cholesky, add_to_diagonal, shifted_cholesky
 from softmargin.solvers.multiclass.conjugate_gradients import MOST, conjugate_gradients
 from softmargin.solvers.multiclass.design import Design, gradient_terms
+from softmargin.solvers.multiclass.work import Work
 
 __all__ = ["Features", "InnerProducts"]
 
@@ -41,6 +42,7 @@ class Features:
     """Points ``theta`` (m, k), whose first row is the intercept if there is one, with the sum of squares as norm."""
 
     def __init__(self, design: Design, problem: MulticlassProblem) -> None:
+        self.work = Work()  # products with features are few
         self.Z, self.cost, self.classes = design.Z, problem.weights, problem.n_classes
         self.has_intercept = problem.intercept != "none"
         self.ridge = np.ones((self.Z.shape[1] + self.has_intercept, 1))
@@ -124,8 +126,9 @@ class Features:
 class InnerProducts:
     """Points (1 + n, k): intercept and kernel coefficients, with the norm of the functions."""
 
-    def __init__(self, design: Design, problem: MulticlassProblem) -> None:
+    def __init__(self, design: Design, problem: MulticlassProblem, work: Work) -> None:
         assert design.K is not None
+        self.work = work
         self.free, self.penalized = problem.intercept == "free", problem.intercept == "penalized"
         self.K = design.K + 1 if self.penalized else design.K
         counted = problem.weights > 0
@@ -136,6 +139,7 @@ class InnerProducts:
 
     def _times(self, coef: Array) -> Array:
         """``K coef``; BLAS reads a matrix once where it stands on the right of a few rows, and twice on their left."""
+        self.work.add_product(len(self.K), coef.shape[1])
         return np.asarray((coef.T @ self.K).T)
 
     @property
@@ -179,6 +183,8 @@ class InnerProducts:
             A = level * self.K
             add_to_diagonal(A, 1)
             self.factor, self.level = shifted_cholesky(A), level
+            self.work.add_factor(len(A))
+        self.work.add_product(len(self.K), residual.shape[1])
         return self.factor(residual)
 
     def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
@@ -248,11 +254,13 @@ class InnerProducts:
         A *= root
         A *= root.T
         add_to_diagonal(A, 1)
+        self.work.add_factor(len(A))
         factor, K_flat = shifted_cholesky(A), self.K[flat if sound else slice(0)]
 
         def precondition(residual: Array) -> tuple[Array, Array]:
             inner = residual[1:].copy()
             t = factor(root * self._times(inner)[bent])
+            self.work.add_product(len(bent), inner.shape[1])
             inner[bent] -= root * t
             if sound:
                 image = np.empty_like(inner)
