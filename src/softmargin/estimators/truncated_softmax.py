@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from softmargin.estimators._base.training_set import TrainingSet
 from softmargin.losses.multiclass import Capped, Softmax
 from softmargin.problem import MulticlassProblem
 from softmargin.solvers import Solution, solve
+from softmargin.solvers.multiclass import Work, metered_refits
 
 __all__ = ["TruncatedSoftmaxClassifier"]
 
@@ -132,16 +134,23 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
         return solution
 
     def _stationary_points(self, problem: MulticlassProblem) -> Iterator[Solution]:
-        """Where the search ends from the fit to all rows, and from plain fits to random halves of them."""
-        yield solve(problem, tol=self.tol, max_iter=self.max_iter)
+        """Where the search ends from the fit to all rows, and from plain fits to random halves of them.
+
+        All searches share the work that one may take: what is left of it when the first has ended.
+        """
+        work = Work()
+        search = partial(solve, problem, solver=metered_refits(work), tol=self.tol, max_iter=self.max_iter)
+        yield search()
         random, codes = check_random_state(self.random_state), problem.codes
         plain = replace(problem, loss=self._multiclass_loss().base)
         for _ in range(self.n_init - 1):
+            if work.is_spent:
+                break
             half = random.random_sample(len(codes)) < 0.5
             missing = np.bincount(codes[half], minlength=problem.n_classes) == 0
             weights = np.where(half | missing[codes], problem.weights, 0.0)
             start = solve(replace(plain, weights=weights), tol=max(self.tol, _NEAR), max_iter=self.max_iter)
-            yield solve(problem, start, tol=self.tol, max_iter=self.max_iter)
+            yield search(start=start)
 
     def _class_probability(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores, axis=1)

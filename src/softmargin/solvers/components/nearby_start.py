@@ -37,6 +37,7 @@ _LONGEST = 4.0  # times the way to Newton's target
 _MOST = 50  # steps of functions: a dozen is much
 _NEAR = 1e-2  # of the objective, promised by a whole step: the curvatures before it serve after it
 _REFINEMENTS = 5
+_SETTLED = 1e-3  # of the tolerance: a gap by the coefficients that settles the matter, whatever hides that by slopes
 _STALLED, _SMALL = 0.5, 1e-5  # of what the last whole step promised, and of the objective: rounding promises no less
 
 
@@ -62,6 +63,8 @@ class NearbyScore(NamedTuple):
         if point is None:
             return NEWTON.run(problem, start, tol, max_iter, verbose)
         before = Iterations(0, [point.objective], None).solution(copy(point), tol)
+        if _settled(point, tol):
+            return replace(before, n_iter=n_steps)
         after = newton_iterations(point, factor, tol, max_iter, verbose).solution(point, tol)
         solution = min(after, before, key=lambda one: one.gap)  # steps of coefficients may be rounding
         return replace(solution, n_iter=n_steps + after.n_iter)
@@ -88,14 +91,16 @@ class NearbyScore(NamedTuple):
             if t > _LONGEST:  # a norm that is rounding
                 t, term = 1.0, problem.evaluate(problem.margins_of(images, to))
             if t in (0.0, 1.0) or found is None:
-                found = Point(problem, system, Solution(coef, to, None, np.inf, np.inf, 0, False))
+                before, found = found, Point(problem, system, Solution(coef, to, None, np.inf, np.inf, 0, False))
                 found.certify(factor.mass)
             near = t == 1 and promise <= _NEAR * found.scale
             if near and not found.hides:
                 return number + 1, found, factor
             if near:
                 found = _refined(found, factor)
-            if t == 0 or (t == 1 and (found.is_within(tol) or _STALLED * last < promise <= _SMALL * found.scale)):
+            if t == 0 and before is not None and before.by_coefficients < found.by_coefficients:
+                found = before  # the last step was rounding
+            if t == 0 or (t == 1 and (_settled(found, tol) or _STALLED * last < promise <= _SMALL * found.scale)):
                 break
             scores, intercept = scores + t * (images - scores), intercept + t * (to - intercept)
             square = max((1 - t) ** 2 * square + 2 * t * (1 - t) * cross + t * t * whole, 0.0)
@@ -110,6 +115,15 @@ class NearbyScore(NamedTuple):
             for one in (self, zero)
         ]
         return self if costs[0] <= costs[1] else zero
+
+
+def _settled(point: Point, tol: float) -> bool:
+    """Whether a fit is as near as its gap is to say.
+
+    The gap by the coefficients bounds the distance of the functions from those of the minimum, and may be rounding long
+    before the slopes at their scores hold a digit: steps for the sake of these would have no end.
+    """
+    return min(point.by_slopes, point.by_coefficients / _SETTLED) <= tol * point.scale
 
 
 def _refined(point: Point, factor: KernelFactor) -> Point:

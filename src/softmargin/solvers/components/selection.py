@@ -104,7 +104,7 @@ def _select(problem: Problem, search: _Search) -> ComponentFit:
             "Use 'logistic', 'squared_hinge', 'coherence' (a smooth hinge) or a robust loss made from them."
         )
     if problem.loss.convex:
-        return search.result(*search.convex(problem, weights, None))
+        return search.result(*search.convex(problem, weights))
     return _Rounds(problem, search, trusted).run()
 
 
@@ -112,6 +112,11 @@ def _first_weights(columns: AdditiveColumns) -> Array:
     """All components alike, or none of very many."""
     k = len(columns.components)
     return np.ones(k) if k <= _MOST else np.zeros(k)
+
+
+def _moving(weights: Array) -> NDArray[np.intp]:
+    """All components, or those in use of very many."""
+    return np.arange(len(weights)) if len(weights) <= _MOST else np.flatnonzero(weights)
 
 
 @dataclass(frozen=True)
@@ -133,13 +138,15 @@ class _Search:
         gap = point.gap_of_moving()
         return max(self.inner_tol, min((_DIGITS * gap * gap) ** 2, _EARLY))
 
-    def convex(self, problem: Problem, weights: Array, start: Solution | None) -> tuple[WeightedFit, list[float]]:
+    def convex(self, problem: Problem, weights: Array) -> tuple[WeightedFit, list[float]]:
         """The last point and the objectives on the way."""
-        if start is None:
-            point, scaled = self._first(problem, weights)
-        else:
-            moving = np.arange(len(weights)) if len(weights) <= _MOST else np.flatnonzero(weights)
-            point, scaled = WeightedFit.at(weights, problem, self.columns, moving, start, self.inner_tol), False
+        return self._from(*self._first(problem, weights))
+
+    def onward(self, problem: Problem, last: WeightedFit) -> tuple[WeightedFit, list[float]]:
+        """The same from the weights and the functions of a fit under another bound of the same loss."""
+        return self._from(last.rebounded(problem, _moving(last.weights), self.inner_tol), False)
+
+    def _from(self, point: WeightedFit, scaled: bool) -> tuple[WeightedFit, list[float]]:
         history = [point.objective]
         for _ in range(self.max_iter):
             further = self._further(point, scaled and len(history) == 1)
@@ -162,10 +169,9 @@ class _Search:
         if len(problem.y) >= max(_MANY_ROWS, _ROWS_PER_COMPONENT * len(weights)):
             rows, times = stratified_sample(problem.y, _PART)
             search = replace(self, columns=self.columns.take(rows), tol=max(self.tol, _ROUGH), verbose=0)
-            part = search.convex(problem.take(rows, times), weights, None)[0]
+            part = search.convex(problem.take(rows, times), weights)[0]
             weights, near = part.weights, part.seen_from(self.columns)
-        moving = np.arange(len(weights)) if len(weights) <= _MOST else np.flatnonzero(weights)
-        point = WeightedFit.at(weights, problem, self.columns, moving, near, _EARLY)
+        point = WeightedFit.at(weights, problem, self.columns, _moving(weights), near, _EARLY)
         return (self._scaled(point), True) if near is None and np.any(weights) else (point, False)
 
     def _scaled(self, point: WeightedFit) -> WeightedFit:
@@ -253,7 +259,7 @@ class _Rounds:
             check_majorizer(part)
         self.problem, self.search = problem, search
         self.inner = replace(search, tol=0.5 * search.tol)  # what a round may still gain has the other half
-        self.point = self.last = self.inner.convex(trusted, _first_weights(search.columns), None)[0]
+        self.point = self.last = self.inner.convex(trusted, _first_weights(search.columns))[0]
         self.fallen = False  # a class was given up
         self.whole = False  # whether bounds are minimised, or the weights only move on
 
@@ -269,7 +275,7 @@ class _Rounds:
             return None
         before, self.last = self.objective(), self.point
         search = self.inner if self.whole else replace(self.inner, max_iter=min(_STEPS, self.inner.max_iter))
-        self.point, _ = search.convex(bound, self.point.weights, self.point.solution)
+        self.point, _ = search.onward(bound, self.point)
         slow = before - self.objective() <= 0.1 * self.search.tol * abs(before)
         settled, self.whole = slow and self.whole, slow or self.whole
         return settled

@@ -21,7 +21,6 @@ from softmargin.expansions import AdditiveColumns
 from softmargin.problem import Problem
 from softmargin.solution import Solution
 from softmargin.solvers.components.nearby_start import NearbyScore
-from softmargin.solvers.engine import Engine
 from softmargin.solvers.linalg import add_to_diagonal, shifted_cholesky
 from softmargin.solvers.solve import solve
 
@@ -57,14 +56,12 @@ class WeightedFit:
         problem: Problem,
         columns: AdditiveColumns,
         moving: Indices,
-        start: Solution | NearbyScore | None,
+        near: NearbyScore | None,
         tol: float,
     ) -> WeightedFit:
-        """The fit at weights, from a solution at the same ones or from a function, if there is one."""
+        """The fit at weights, from a function if there is one."""
         problem = replace(problem, expansion=columns.weighted(weights))
-        near = start if isinstance(start, NearbyScore) else NearbyScore.zero(problem)
-        start, solver = (start, "auto") if isinstance(start, Solution) else (None, near.engine())
-        return cls._of(columns, moving, weights, problem, _solved(problem, start, solver, tol))
+        return cls._of(columns, moving, weights, problem, _solved(problem, near or NearbyScore.zero(problem), tol))
 
     @classmethod
     def _of(
@@ -76,8 +73,20 @@ class WeightedFit:
         """The fit at other weights of what moves, from the functions of this one."""
         problem = replace(self.problem, expansion=self.columns.weighted(weights))
         near = self._under(weights) if self.solution.gap <= _TRUSTED else NearbyScore.zero(problem)
-        solution = _solved(problem, None, near.engine(), max(tol, self.rounding / max(abs(self.smoothed), _TINY)))
+        solution = _solved(problem, near, self._resolved(tol))
         return replace(self._of(self.columns, self.moving, weights, problem, solution), known_gap=self.known_gap)
+
+    def rebounded(self, problem: Problem, moving: Indices, tol: float) -> WeightedFit:
+        """The fit at the same weights under another bound, from the functions of this one."""
+        problem = replace(problem, expansion=self.columns.weighted(self.weights))
+        scores = self.problem.y * self.margins - self.solution.intercept
+        near = NearbyScore(scores, float(self.solution.intercept), float(self.solution.coef @ scores))
+        solution = _solved(problem, near, self._resolved(tol))
+        return self._of(self.columns, moving, self.weights, problem, solution)
+
+    def _resolved(self, tol: float) -> float:
+        """A gap asked for, or what rounding of similarities leaves of one: steps towards less have no end."""
+        return max(tol, self.rounding / max(abs(self.smoothed), _TINY))
 
     def _under(self, weights: Array) -> NearbyScore:
         """The score of this fit as one of a kernel of other weights, without the components that are not in that."""
@@ -193,11 +202,13 @@ class WeightedFit:
         return replace(self, moving=np.sort(np.argsort(-first, kind="stable")[:room]), known_gap=self.gap())
 
     def _hessian(self) -> Array:
-        """``G'MG`` of what moves, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures."""
-        r = np.sqrt(np.maximum(self.problem.evaluate(self.margins).curvature, 0.0))
-        A = r[:, None] * self.problem.expansion.outer() * r
+        """``G'MG`` of what moves, by ``M = r (I + r K r)^-1 r`` with ``r`` the roots of the curvatures above zero."""
+        curvature, K = self.problem.evaluate(self.margins).curvature, self.problem.expansion.outer()
+        bent = np.flatnonzero(curvature > 0)
+        r = np.sqrt(curvature[bent])
+        A = r[:, None] * (K if len(bent) == len(K) else K[np.ix_(bent, bent)]) * r
         add_to_diagonal(A, 1.0)
-        half = r[:, None] * np.column_stack([self.images, np.ones(len(r))])
+        half = r[:, None] * np.column_stack([self.images[bent], np.ones(len(r))])
         inner = half.T @ shifted_cholesky(A)(half)
         H, border, corner = inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1])
         if self.problem.fit_intercept and corner > 0:
@@ -205,8 +216,8 @@ class WeightedFit:
         return 0.5 * (H + H.T)
 
 
-def _solved(problem: Problem, start: Solution | None, solver: str | Engine, tol: float) -> Solution:
+def _solved(problem: Problem, near: NearbyScore, tol: float) -> Solution:
     """A kernel fit, without a word where it ends early: the gap of (S) counts, and it is measured."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return solve(problem, start, solver=solver, tol=tol)
+        return solve(problem, None, solver=near.engine(), tol=tol)

@@ -12,9 +12,10 @@ from softmargin.solvers.multiclass.block_ascent import solve_hinge
 from softmargin.solvers.multiclass.least_squares import LeastSquaresSystem, solve_least_squares
 from softmargin.solvers.multiclass.newton import solve_smooth
 from softmargin.solvers.multiclass.selection import selects, solve_selection
+from softmargin.solvers.multiclass.work import Work
 from softmargin.solvers.nonconvex.drop_and_refit import drop_and_refit
 
-__all__ = ["MULTICLASS_ENGINES", "prepared_least_squares", "seeded_ascent"]
+__all__ = ["MULTICLASS_ENGINES", "metered_refits", "prepared_least_squares", "seeded_ascent"]
 
 Solve = Callable[[Any, "Solution | None", float, int], Solution]
 
@@ -53,6 +54,17 @@ def prepared_least_squares(system: LeastSquaresSystem, C: float) -> Engine:
     )
 
 
+def metered_refits(work: Work | None) -> Engine:
+    """Rounds of drop and refit whose work is counted with that of other searches; None for one search alone."""
+    return _engine(
+        "drop and refit",
+        "a capped loss of k scores",
+        lambda problem: isinstance(problem.loss, Capped),
+        lambda problem, start, tol, max_iter: drop_and_refit(problem, start, tol, max_iter, work),
+        takes_features=True,
+    )
+
+
 MULTICLASS_ENGINES: tuple[Engine, ...] = (
     _engine("selection", "a penalty that selects, a loss of bounded curvature and features", selects, solve_selection),
     _engine(
@@ -63,11 +75,5 @@ MULTICLASS_ENGINES: tuple[Engine, ...] = (
     ),
     seeded_ascent(0),
     _engine("multiclass newton", "a smooth loss of k scores", _is_smooth, solve_smooth, takes_features=True),
-    _engine(
-        "drop and refit",
-        "a capped loss of k scores",
-        lambda problem: isinstance(problem.loss, Capped),
-        drop_and_refit,
-        takes_features=True,
-    ),
+    metered_refits(None),
 )

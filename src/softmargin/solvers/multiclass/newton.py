@@ -39,6 +39,7 @@ from softmargin.solution import Solution
 from softmargin.solvers.linalg import backtrack
 from softmargin.solvers.multiclass.design import Design, gradient_unit
 from softmargin.solvers.multiclass.newton_spaces import Features, InnerProducts
+from softmargin.solvers.multiclass.work import Work
 
 __all__ = ["solve_smooth", "spectral_features"]
 
@@ -61,13 +62,22 @@ def spectral_features(K: Array) -> tuple[Array, Array]:
 
 
 def solve_smooth(
-    problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int, *, rough: bool = False
+    problem: MulticlassProblem,
+    start: Solution | None,
+    tol: float,
+    max_iter: int,
+    *,
+    rough: bool = False,
+    work: Work | None = None,
 ) -> Solution:
-    """Fit by Newton's method, from ``start`` where there is one; a ``rough`` fit ends where its slopes are ``tol``."""
+    """Fit by Newton's method, from ``start`` where there is one; a ``rough`` fit ends where its slopes are ``tol``.
+
+    It ends where its ``work`` is spent as it does at ``max_iter``.
+    """
     n, p = problem.expansion.shape
     gram = problem.expansion.is_kernel or (p > n and not problem.expansion.is_sparse)
     design = Design.of(problem, gram=gram)
-    space: Any = InnerProducts(design, problem) if gram else Features(design, problem)
+    space: Any = InnerProducts(design, problem, work or Work()) if gram else Features(design, problem)
     v = np.zeros((space.height, problem.n_classes)) if start is None else space.place(start, design)
     free = n * space.height * problem.n_classes <= _FREE_WORK
     found = _Iterations.run(_Point.at(space, problem, v), tol, max_iter, free=free, rough=rough)
@@ -103,11 +113,12 @@ class _Iterations(NamedTuple):
             idle = 0 if progress else idle + 1
             least, lowest = min(least, size), min(lowest, point.value)
             falls = free and n_iter > 0 and history[-2] - point.value > _STILL * abs(point.value)
-            ends = (size <= goal and not falls) or n_iter >= max_iter or idle > _IDLE
+            spent = n_iter >= max_iter or space.work.is_spent
+            ends = (size <= goal and not falls) or spent or idle > _IDLE
             following = None if ends else point.step(min(0.1, np.sqrt(size)))
             if following is None:  # or rounding hides any further decrease
                 if fresh or looks > _IDLE:
-                    size = max(slope, point.shortfall) if n_iter >= max_iter else slope
+                    size = max(slope, point.shortfall) if spent else slope
                     break
                 point, fresh, looks = _Point.at(space, problem, point.v), True, looks + 1
                 history[-1], least, lowest, idle = point.value, np.inf, np.inf, 0

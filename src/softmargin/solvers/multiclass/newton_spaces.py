@@ -19,6 +19,7 @@ from softmargin.solution import Solution
 from softmargin.solvers.linalg import Cholesky, add_to_diagonal, shifted_cholesky
 from softmargin.solvers.multiclass.conjugate_gradients import MOST, conjugate_gradients
 from softmargin.solvers.multiclass.design import Design, gradient_terms
+from softmargin.solvers.multiclass.work import Work
 
 __all__ = ["Features", "InnerProducts"]
 
@@ -32,6 +33,8 @@ _FEW_UNKNOWNS = 1000  # are eliminated in the time of so many products
 _COLUMNS_PER_CLASS = 20
 _UNEVEN = 0.2  # share of rows of equal weights that would weigh as much by their squares
 _NEGLIGIBLE = 1e-8  # beside the gradient: what rounding leaves of coefficients
+# curvature times the squared norm of a row: from where, and up to where, a solution with a factor holds its image
+_BENT, _SOUND = 1e-4, 1e8
 _TINY = 1e-300
 
 
@@ -39,6 +42,7 @@ class Features:
     """Points ``theta`` (m, k), whose first row is the intercept if there is one, with the sum of squares as norm."""
 
     def __init__(self, design: Design, problem: MulticlassProblem) -> None:
+        self.work = Work()  # products with features are few
         self.Z, self.cost, self.classes = design.Z, problem.weights, problem.n_classes
         self.has_intercept = problem.intercept != "none"
         self.ridge = np.ones((self.Z.shape[1] + self.has_intercept, 1))
@@ -122,8 +126,9 @@ class Features:
 class InnerProducts:
     """Points (1 + n, k): intercept and kernel coefficients, with the norm of the functions."""
 
-    def __init__(self, design: Design, problem: MulticlassProblem) -> None:
+    def __init__(self, design: Design, problem: MulticlassProblem, work: Work) -> None:
         assert design.K is not None
+        self.work = work
         self.free, self.penalized = problem.intercept == "free", problem.intercept == "penalized"
         self.K = design.K + 1 if self.penalized else design.K
         counted = problem.weights > 0
@@ -134,6 +139,7 @@ class InnerProducts:
 
     def _times(self, coef: Array) -> Array:
         """``K coef``; BLAS reads a matrix once where it stands on the right of a few rows, and twice on their left."""
+        self.work.add_product(len(self.K), coef.shape[1])
         return np.asarray((coef.T @ self.K).T)
 
     @property
@@ -177,6 +183,8 @@ class InnerProducts:
             A = level * self.K
             add_to_diagonal(A, 1)
             self.factor, self.level = shifted_cholesky(A), level
+            self.work.add_factor(len(A))
+        self.work.add_product(len(self.K), residual.shape[1])
         return self.factor(residual)
 
     def newton_step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
@@ -203,10 +211,13 @@ class InnerProducts:
 
     def _step(self, curve: Any, curvature: Array, gradient: Array, accuracy: float) -> Array:
         level, mass = float(curvature.mean()), max(float(curvature.mean(axis=1).sum()), _TINY)
+        sound = self._is_sound(level) and bool(self._is_bent(level).all())
 
         def precondition(residual: Array) -> tuple[Array, Array]:
-            scaled = np.vstack([residual[0] / mass, self._precondition(residual[1:], level)])
-            return scaled, np.vstack([scaled[0], self._times(scaled[1:])])
+            inner = self._precondition(residual[1:], level)
+            image = (residual[1:] - inner) / self.level if sound else self._times(inner)
+            scaled = np.vstack([residual[0] / mass, inner])
+            return scaled, np.vstack([scaled[0], image])
 
         def product(direction: Array, image: Array) -> Array:
             moved = curve(image[1:] + direction[0])
@@ -240,22 +251,49 @@ class InnerProducts:
         )
 
     def _by_rows(self, curvature: Array, mass: float) -> Callable[[Array], tuple[Array, Array]]:
-        """``(I + D K)^-1`` for curvatures that all classes share, by the factor of ``I + D^(1/2) K D^(1/2)``."""
-        bent = np.flatnonzero(curvature > 0)
+        """``(I + D K)^-1`` for curvatures that all classes share, by the factor of ``B = I + D^(1/2) K D^(1/2)``.
+
+        With ``B t = D^(1/2) K r`` it makes ``r - D^(1/2) t`` of ``r``.
+        """
+        sound = self._is_sound(curvature)
+        bent = np.flatnonzero(self._is_bent(curvature) if sound else curvature > 0)
+        flat = np.delete(np.arange(len(self.K)), bent)
         root = np.sqrt(curvature[bent])[:, None]
         A = self.K.copy() if len(bent) == len(self.K) else self.K[np.ix_(bent, bent)]
         A *= root
         A *= root.T
         add_to_diagonal(A, 1)
-        factor = shifted_cholesky(A)
+        self.work.add_factor(len(A))
+        factor, K_flat = shifted_cholesky(A), self.K[flat if sound else slice(0)]
 
         def precondition(residual: Array) -> tuple[Array, Array]:
             inner = residual[1:].copy()
-            inner[bent] -= root * factor(root * self._times(inner)[bent])
+            t = factor(root * self._times(inner)[bent])
+            self.work.add_product(len(bent), inner.shape[1])
+            inner[bent] -= root * t
+            if sound:
+                image = np.empty_like(inner)
+                image[bent], image[flat] = t / root, K_flat @ inner
+            else:
+                image = self._times(inner)
             scaled = np.vstack([residual[0] / mass, inner])
-            return scaled, np.vstack([scaled[0], self._times(inner)])
+            return scaled, np.vstack([scaled[0], image])
 
         return precondition
+
+    def _is_bent(self, curvature: Array | float) -> NDArray[np.bool_]:
+        """The rows on which ``D K`` is more than rounding of an image that is read from a solution."""
+        return np.asarray(curvature * self.K.diagonal() > _BENT)
+
+    def _is_sound(self, curvature: Array | float) -> bool:
+        """Whether solutions hold the digits of their images under ``K``, so that these take no products.
+
+        ``K s = (r - s) / D`` of ``s = (I + D K)^-1 r`` is as exact as a product where ``D K`` is neither tiny nor
+        beyond what a factor resolves; rows where it is tiny take no part in a preconditioner, which need only be near.
+        """
+        if len(self.K) <= _FEW_UNKNOWNS // 2:  # products cost nothing
+            return False
+        return bool(np.max(curvature * self.K.diagonal()) <= _SOUND)
 
     def _solved_step(self, curve: Any, gradient: Array) -> Array | None:
         """Newton's step by elimination, where similarities of very different sizes leave products no digits.

@@ -24,6 +24,7 @@ from softmargin.problem import MulticlassProblem
 from softmargin.solution import Solution
 from softmargin.solvers.multiclass.newton import solve_smooth
 from softmargin.solvers.multiclass.selection import solve_selection
+from softmargin.solvers.multiclass.work import Work
 from softmargin.solvers.nonconvex.majorize_minimise import majorize_minimise
 from softmargin.solvers.thresholds import FEW_ROWS
 
@@ -39,7 +40,10 @@ _FEWEST_STEPS = 50  # that a fit gets however many the ones before it took in va
 class _Rounds:
     """A fit to the rows whose loss was below the level at the last one."""
 
-    def __init__(self, problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> None:
+    def __init__(
+        self, problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int, work: Work
+    ) -> None:
+        self.work = work
         assert isinstance(problem.loss, Capped)
         self.problem, self.loss, self.tol, self.max_iter = problem, problem.loss, tol, max_iter
         self.convex = replace(problem, loss=problem.loss.base)
@@ -76,11 +80,11 @@ class _Rounds:
         if is_heard():
             report("drop and refit", f"objective {self.value:.12g}, {np.count_nonzero(self.kept)} rows kept")
         self.reset = not np.array_equal(before, self.protected)
-        return None if self.reset else self.repeats
+        return None if self.reset else self.repeats or self.work.is_spent
 
     def _refit(self, part: MulticlassProblem, fitted: np.ndarray) -> None:
         aim, *finer = self.aims
-        self._take(solve_smooth(part, self.solution, aim, self.max_iter, rough=bool(finer)), fitted)
+        self._take(solve_smooth(part, self.solution, aim, self.max_iter, rough=bool(finer), work=self.work), fitted)
 
     def _take(self, solution: Solution, fitted: np.ndarray) -> None:
         """Go to a fit of the rows ``fitted``."""
@@ -99,9 +103,14 @@ class _Rounds:
         self.solution, self.value, self.kept, self.repeats = self.last
 
 
-def drop_and_refit(problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int) -> Solution:
-    """Minimise ``sum_i w_i min(L_i, level) + 1/2 |theta|^2`` from the fit to all rows, or from ``start``."""
-    rounds = _Rounds(problem, start, tol, max_iter)
+def drop_and_refit(
+    problem: MulticlassProblem, start: Solution | None, tol: float, max_iter: int, work: Work | None = None
+) -> Solution:
+    """Minimise ``sum_i w_i min(L_i, level) + 1/2 |theta|^2`` from the fit to all rows, or from ``start``.
+
+    Its rounds end where the ``work`` of all that share it is spent.
+    """
+    rounds = _Rounds(problem, start, tol, max_iter, work or Work())
     history: list[float] = []
     left = max_iter
     while left > 0:
