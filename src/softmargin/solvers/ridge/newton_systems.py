@@ -218,7 +218,7 @@ class KernelSystem:
         noise = _EPS * self.reach * self.ridge * size * size
         return Residual(vector, max(float(vector @ image), noise) / (2 * self.ridge), image)
 
-    def factor(self, W: Array) -> Factor:
+    def factor(self, W: Array) -> KernelFactor:
         active = np.flatnonzero(W)
         root = np.sqrt(W[active])
         B = self.block(active, root)
