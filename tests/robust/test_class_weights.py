@@ -108,6 +108,17 @@ def test_weights_may_come_in_any_order(wrap):
         np.testing.assert_array_equal(one.coef, plain[k].coef)
 
 
+@pytest.mark.parametrize("wrap", [DenseFeatures, _kernel])
+def test_labels_that_change_places_mirror_the_weights(wrap):
+    weights = np.arange(1, 19) / 19
+    factors = np.array([2 * weights, 2 * (1 - weights)])
+    problem = _problem(wrap=wrap)
+    plain = solve_class_weights(problem, factors, TOL)
+    mirrored = solve_class_weights(replace(problem, y=-problem.y), factors[::-1], TOL)
+    for one, other in zip(plain, mirrored, strict=True):
+        assert other.objective == pytest.approx(one.objective, rel=1e-9)
+
+
 def test_a_weight_that_gives_up_a_class_is_the_constant_classifier():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 2))

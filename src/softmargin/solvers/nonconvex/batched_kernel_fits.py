@@ -1,8 +1,7 @@
 """Fits of all class weights on one kernel: its matrix is multiplied with all of their coefficients at once.
 
 A product of the matrix with one vector is as slow as memory; with one for each weight it costs a few times as much. So
-do solves with a factor, of which there is one at each anchor, in the precision that
-:class:`softmargin.solvers.ridge.newton_systems.KernelSystem` finds good enough.
+do solves with a factor, of which there is one at each anchor.
 
 The derivatives in the coefficients are ``K r`` with ``r = ridge beta + g``. The inverse Hessian wants ``r`` as well,
 
@@ -81,6 +80,7 @@ class BatchedKernelFits(BatchedFits):
 
     def __init__(self, problem: Problem, factors: Array, points: Array, system: KernelSystem) -> None:
         self._system = system
+        system.may_be_single = False  # its rounding depends on the order of the rows, and chooses among minima
         super().__init__(problem, factors, points, True)
 
     def penalties(self, which: Which) -> Array:

@@ -19,12 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softmargin.expansions import DenseFeatures
 from softmargin.losses import Loss
 from softmargin.problem import Problem
 from softmargin.solvers.linalg import shifted_cholesky
 from softmargin.solvers.ridge.subsampled_start import balance, spread_rows
-from softmargin.solvers.thresholds import SINGLE_PRECISION, STEEP
 
 __all__ = ["BatchedFits", "Descent", "Done", "Inverses", "anchors_of", "between", "dots"]
 
@@ -89,9 +87,9 @@ class Inverses:
         """The inverses as they were made times residuals."""
         if self.inverse.ndim == 2:
             return np.asarray(self.inverse[which] * residual)
-        out, narrow = np.empty_like(residual), residual.astype(self.inverse.dtype, copy=False)
+        out = np.empty_like(residual)
         for at, k in enumerate(which):  # without copies, which take longer
-            out[at] = self.inverse[k] @ narrow[at]
+            out[at] = self.inverse[k] @ residual[at]
         return out
 
     def renewed(self, which: Which, other: Inverses) -> Inverses:
@@ -101,8 +99,13 @@ class Inverses:
 
 
 def anchors_of(which: Which, most: int) -> Which:
-    """So many of the weights, evenly spread, the outermost among them."""
-    return which[np.unique(np.linspace(0, len(which) - 1, most).round().astype(np.intp))]
+    """So many of the weights, evenly spread, the outermost among them.
+
+    One less where the middle one would lie nearer to one end: labels that change places must change nothing else.
+    """
+    n = min(most, len(which))
+    n -= 1 if len(which) % 2 == 0 and n % 2 == 1 else 0
+    return which[np.unique(np.linspace(0, len(which) - 1, n).round().astype(np.intp))]
 
 
 def between(anchors: Which, which: Which) -> Iterator[tuple[int, int, int, float]]:
@@ -221,38 +224,25 @@ class BatchedFits:
         if len(which) == 0:
             return Inverses(np.zeros((0, *size)))
         anchors, problem = anchors_of(which, n_anchors), rows[0]
-        single = self._may_be_single(problem)
-        if single:
-            problem = replace(problem, expansion=DenseFeatures(problem.expansion.rows().astype(np.float32)))
-        dtype: Any = np.float32 if single else np.float64
-        made = [self._inverse(problem, self._curvatures(loss, k, *rows), dtype) for k in anchors]
-        inverse: Array = np.zeros((len(self.points), *size), dtype=dtype)
+        made = [self._inverse(problem, self._curvatures(loss, k, *rows)) for k in anchors]
+        inverse: Array = np.zeros((len(self.points), *size))
         for k, low, high, part in between(anchors, which):
             inverse[k] = made[low] if part == 0 else (1 - part) * made[low] + part * made[high]
         return Inverses(inverse)
-
-    def _may_be_single(self, problem: Problem) -> bool:
-        """Whether Hessians are much work and a few digits of them do, as of kernels; residuals stay as they are."""
-        expansion = problem.expansion
-        n, p = expansion.shape
-        if not self.factored or expansion.is_sparse or n * p**2 <= SINGLE_PRECISION:
-            return False
-        bend = float(self.factors.max()) * self.problem.loss.base.curvature_bound  # type: ignore[attr-defined]
-        return bend * float(problem.weights @ (1 + expansion.diagonal())) < STEEP * self.ridge
 
     def _curvatures(self, loss: Loss, k: int, problem: Problem, rows: Any) -> Array:
         """Those of one weight in the scores of some rows."""
         curvature: Array = loss.curvature(self.margins[k, rows])
         return problem.weights * self.factors[(problem.y > 0).astype(np.intp), k] * curvature
 
-    def _inverse(self, problem: Problem, W: Array, dtype: Any) -> Array:
+    def _inverse(self, problem: Problem, W: Array) -> Array:
         """The inverse of ``sum_i W_i (x_i, 1) (x_i, 1)'`` with the ridge, or that of its diagonal."""
         p, mass = self.p, 1.0
         if problem.fit_intercept:
             mass = max(float(W.sum()), _NO_MASS * float(problem.weights.sum()))
         if not self.factored:
             return 1 / np.append(problem.expansion.squared_norms(W) + self.ridge, mass)
-        hessian = np.zeros((p + 1, p + 1), dtype=dtype)
+        hessian = np.zeros((p + 1, p + 1))
         hessian[:p, :p], border = problem.expansion.moments(W)
         hessian[np.arange(p), np.arange(p)] += self.ridge
         hessian[p, p] = mass
