@@ -1,13 +1,14 @@
 """Capped fits of many class weights at once are certified minima, as good as those of one weight at a time."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from softmargin import TruncatedLogisticRegression
-from softmargin.expansions import DenseFeatures, SparseFeatures
+from softmargin.expansions import DenseFeatures, Kernel, KernelColumns, SparseFeatures
 from softmargin.losses import Logistic, TruncatedLogistic
 from softmargin.penalties import ElasticNet
 from softmargin.problem import Problem
@@ -39,6 +40,15 @@ def _sparse_few(X):
     return SparseFeatures(sparse.csr_matrix(np.where(np.abs(X) > 2.0, X, 0.0)))
 
 
+def _kernel(X):
+    return KernelColumns.from_rows(X, Kernel("rbf", gamma=0.2))
+
+
+def _few_dimensions(X):
+    """As many as a quadratic of four features has."""
+    return KernelColumns.from_rows(X, Kernel("poly", gamma=0.2, degree=2, coef0=1.0))
+
+
 @pytest.mark.parametrize(
     "problem",
     [
@@ -49,8 +59,22 @@ def _sparse_few(X):
         _problem(p=1600, wrap=_sparse_few),
         _problem(offset=1e5),
         _problem(fit_intercept=False),
+        _problem(wrap=_kernel),
+        _problem(wrap=_kernel, fit_intercept=False),
+        _problem(wrap=_few_dimensions),
     ],
-    ids=["whole", "sampled", "columns", "sparse", "no factor", "offset", "no intercept"],
+    ids=[
+        "whole",
+        "sampled",
+        "columns",
+        "sparse",
+        "no factor",
+        "offset",
+        "no intercept",
+        "kernel",
+        "kernel without intercept",
+        "kernel of few dimensions",
+    ],
 )
 def test_no_bound_that_touches_falls_by_more_than_the_tolerance(problem):
     for k, found in enumerate(solve_class_weights(problem, FACTORS, TOL)):
@@ -60,25 +84,39 @@ def test_no_bound_that_touches_falls_by_more_than_the_tolerance(problem):
         assert found.gap <= TOL
         assert found.objective == pytest.approx(one.objective(found.coef, found.intercept), rel=1e-9)
         kept = one.loss.retained(one.margins(found.coef, found.intercept))
-        bound = one.with_loss(Logistic()).take(np.flatnonzero(kept), np.ones(kept.sum()))
+        bound = replace(one.with_loss(Logistic()), weights=one.weights * kept)
         below = solve(bound, found, tol=1e-10).objective
         # the bound certified may be another one, of rows retained a small step before
         assert bound.objective(found.coef, found.intercept) - below <= 3 * TOL * found.objective
 
 
-@pytest.mark.parametrize("n", [1500, 9000])
-def test_minima_are_as_low_as_those_of_one_weight_at_a_time(n):
-    problem, inner = _problem(n=n), [1, 2, 3]  # at the outer ones a constant competes
+@pytest.mark.parametrize(
+    "problem", [_problem(), _problem(n=9000), _problem(wrap=_kernel)], ids=["features", "many rows", "kernel"]
+)
+def test_minima_are_as_low_as_those_of_one_weight_at_a_time(problem):
+    inner = [1, 2, 3]  # at the outer ones a constant competes
     together = [one.objective for one in solve_class_weights(problem, FACTORS[:, inner], TOL)]
     alone = [solve(_weighted(problem, k), solver=majorizer(), tol=TOL).objective for k in inner]
     np.testing.assert_allclose(together, alone, rtol=5e-3)
 
 
-def test_weights_may_come_in_any_order():
-    problem, order = _problem(), np.array([3, 0, 4, 1, 2])
+@pytest.mark.parametrize("wrap", [DenseFeatures, _kernel])
+def test_weights_may_come_in_any_order(wrap):
+    problem, order = _problem(wrap=wrap), np.array([3, 0, 4, 1, 2])
     plain, shuffled = (solve_class_weights(problem, factors, TOL) for factors in (FACTORS, FACTORS[:, order]))
     for k, one in zip(order, shuffled, strict=True):
         np.testing.assert_array_equal(one.coef, plain[k].coef)
+
+
+@pytest.mark.parametrize("wrap", [DenseFeatures, _kernel])
+def test_labels_that_change_places_mirror_the_weights(wrap):
+    weights = np.arange(1, 19) / 19
+    factors = np.array([2 * weights, 2 * (1 - weights)])
+    problem = _problem(wrap=wrap)
+    plain = solve_class_weights(problem, factors, TOL)
+    mirrored = solve_class_weights(replace(problem, y=-problem.y), factors[::-1], TOL)
+    for one, other in zip(plain, mirrored, strict=True):
+        assert other.objective == pytest.approx(one.objective, rel=1e-9)
 
 
 def test_a_weight_that_gives_up_a_class_is_the_constant_classifier():

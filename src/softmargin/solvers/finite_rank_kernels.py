@@ -73,6 +73,11 @@ class FiniteRankKernel:
             return None
         return cls(problem, replace(problem, expansion=DenseFeatures(found[0])), found[1])
 
+    def weighing(self, positive: float, negative: float) -> FiniteRankKernel:
+        """The same with other weights on the rows of label +1 and -1."""
+        problem, reduced = (one.weighing(positive, negative) for one in (self.problem, self.reduced))
+        return replace(self, problem=problem, reduced=reduced)
+
     def forth(self, solution: Solution | None) -> Solution | None:
         """A solution in terms of the features."""
         if solution is None:

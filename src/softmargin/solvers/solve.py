@@ -140,6 +140,14 @@ def solve_class_weights(problem: Problem, factors: Any, tol: float) -> list[Solu
     None where that is not done, or did not succeed, and :func:`solve` has to be asked for that weight.
     """
     factors = np.asarray(factors, dtype=np.float64)
+    finite = FiniteRankKernel.of(problem)
+    if finite is not None:
+        made = solve_class_weights(finite.reduced, factors, tol)
+        found = [
+            None if one is None else finite.weighing(*pair).back(one)
+            for one, pair in zip(made, factors.T[:, ::-1], strict=True)
+        ]
+        return [one if one is not None and one.gap <= max(tol, ROUNDED) else None for one in found]
     if factors.shape[1] == 0 or not accepts_class_weights(problem):
         return [None] * factors.shape[1]
     with one_blas_thread(*problem.expansion.shape), np.errstate(over="ignore", invalid="ignore", divide="ignore"):

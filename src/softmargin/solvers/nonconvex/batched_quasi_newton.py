@@ -5,12 +5,15 @@ Lines are searched on margins, by slopes, which cost a fifth of what values cost
 Hessians of the majoriser, corrected by what the steps so far have shown (see :class:`.Secant`, whose recursion this is
 for many at once). Curvatures move smoothly with the weight, so where a rough inverse will do it is made at a few
 weights, the *anchors*, and interpolated between.
+
+What is said here of coefficients is true of features; kernels say their part in
+:mod:`softmargin.solvers.nonconvex.batched_kernel_fits`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +22,9 @@ from numpy.typing import NDArray
 from softmargin.losses import Loss
 from softmargin.problem import Problem
 from softmargin.solvers.linalg import shifted_cholesky
+from softmargin.solvers.ridge.subsampled_start import balance, spread_rows
 
-__all__ = ["BatchedFits", "Descent", "Done", "Inverses", "dots"]
+__all__ = ["BatchedFits", "Descent", "Done", "Inverses", "anchors_of", "between", "dots"]
 
 Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
@@ -44,7 +48,10 @@ def dots(a: Array, b: Array) -> Array:
 
 
 class Inverses:
-    """An inverse Hessian for each weight, or its diagonal, and the corrections that their steps have taught."""
+    """An inverse Hessian for each weight, or its diagonal, and the corrections that their steps have taught.
+
+    Residuals may be wider than steps: their first columns are the derivatives, and only the Hessian wants the others.
+    """
 
     def __init__(self, inverse: Array) -> None:
         self.inverse = inverse
@@ -52,12 +59,13 @@ class Inverses:
 
     def learn(self, which: Which, s: Array, y: Array) -> None:
         """Take note of steps ``s`` of some weights and the changes ``y`` of their residuals."""
-        curvature = dots(s, y)
-        bent = curvature > _LEAST_CURVATURE * np.sqrt(dots(s, s) * dots(y, y))
-        rho, pair = np.zeros(len(self.inverse)), np.zeros((2, *self.inverse.shape[:2]))
+        change, n = y[:, : s.shape[1]], len(self.inverse)
+        curvature = dots(s, change)
+        bent = curvature > _LEAST_CURVATURE * np.sqrt(dots(s, s) * dots(change, change))
+        steps, changes, rho = np.zeros((n, s.shape[1])), np.zeros((n, y.shape[1])), np.zeros(n)
         rho[which[bent]] = 1 / curvature[bent]
-        pair[0, which], pair[1, which] = s, y
-        self._pairs = [*self._pairs[1 - _MEMORY :], (pair[0], pair[1], rho)]
+        steps[which], changes[which] = s, y
+        self._pairs = [*self._pairs[1 - _MEMORY :], (steps, changes, rho)]
 
     def forget(self, which: Which) -> None:
         """Back to the Hessians as they were made."""
@@ -68,13 +76,44 @@ class Inverses:
         """The corrected inverses of some weights times their residuals."""
         rest, lengths = residual, list[Array]()
         for s, y, rho in reversed(self._pairs):
-            lengths.append(rho[which] * dots(s[which], rest))
+            lengths.append(rho[which] * dots(s[which], rest[:, : s.shape[1]]))
             rest = rest - lengths[-1][:, None] * y[which]
-        some = self.inverse[which]
-        out = some * rest if some.ndim == 2 else np.matmul(some, rest[:, :, None])[:, :, 0]
+        out = self._solve(which, rest)
         for (s, y, rho), length in zip(self._pairs, reversed(lengths), strict=True):
-            out = out + (length - rho[which] * dots(y[which], out))[:, None] * s[which]
+            out = out + (length - rho[which] * dots(y[which, : s.shape[1]], out))[:, None] * s[which]
         return out
+
+    def _solve(self, which: Which, residual: Array) -> Array:
+        """The inverses as they were made times residuals."""
+        if self.inverse.ndim == 2:
+            return np.asarray(self.inverse[which] * residual)
+        out = np.empty_like(residual)
+        for at, k in enumerate(which):  # without copies, which take longer
+            out[at] = self.inverse[k] @ residual[at]
+        return out
+
+    def renewed(self, which: Which, other: Inverses) -> Inverses:
+        """These inverses with those of some weights from others, and no corrections."""
+        self.inverse[which] = other.inverse[which]
+        return Inverses(self.inverse)
+
+
+def anchors_of(which: Which, most: int) -> Which:
+    """So many of the weights, evenly spread, the outermost among them.
+
+    One less where the middle one would lie nearer to one end: labels that change places must change nothing else.
+    """
+    n = min(most, len(which))
+    n -= 1 if len(which) % 2 == 0 and n % 2 == 1 else 0
+    return which[np.unique(np.linspace(0, len(which) - 1, n).round().astype(np.intp))]
+
+
+def between(anchors: Which, which: Which) -> Iterator[tuple[int, int, int, float]]:
+    """Each weight with its neighbours among the anchors, by number, and its part of the way from one to the other."""
+    left = np.clip(np.searchsorted(anchors, which, side="right") - 1, 0, max(len(anchors) - 2, 0))
+    for k, low in zip(which, left, strict=True):
+        high = min(low + 1, len(anchors) - 1)
+        yield int(k), int(low), int(high), float((k - anchors[low]) / max(anchors[high] - anchors[low], 1))
 
 
 class Descent(NamedTuple):
@@ -135,11 +174,32 @@ class BatchedFits:
 
     def objectives(self, which: Which) -> Array:
         """The objectives of some weights where they stand."""
-        beta, total = self.points[which, :-1], np.zeros(len(which))
+        total = np.zeros(len(which))
         for at, k in enumerate(which):
             for rows in self._blocks:
                 total[at] += self._weights[k, rows] @ self.problem.loss.value(self.margins[k, rows])
-        return total + 0.5 * self.ridge * dots(beta, beta)
+        return total + self.penalties(which)
+
+    def penalties(self, which: Which) -> Array:
+        """The ridge's part of the objectives."""
+        return 0.5 * self.ridge * dots(self.points[which, :-1], self.points[which, :-1])
+
+    def squares(self, residual: Array) -> Array:
+        """Of residuals, the squared norms of their part in the coefficients."""
+        return dots(residual[:, :-1], residual[:, :-1])
+
+    def gap(self, k: int, residual: Array) -> float:
+        """The duality gap of the convex bound of one weight's rows kept, the intercept's part made up for by a few."""
+        if not self.problem.fit_intercept:
+            return float(residual @ residual) / (2 * self.ridge)
+        rows = spread_rows(len(self.problem.y))
+        few = self._bound(k, self.problem.take(rows, np.ones(len(rows))), rows)
+        return balance(few, self.margins[k, rows], residual)[0]
+
+    def _bound(self, k: int, problem: Problem, rows: Any) -> Problem:
+        """The base of the loss on those of some rows that are kept."""
+        weights = problem.weights * self.factors[(problem.y > 0).astype(np.intp), k] * self.kept[k, rows]
+        return replace(problem, loss=problem.loss.base, weights=weights)  # type: ignore[attr-defined]
 
     def masses(self, which: Which) -> Array:
         """The second derivatives of the objectives along the intercepts, but for corners."""
@@ -160,22 +220,20 @@ class BatchedFits:
 
     def inverses(self, loss: Loss, which: Which, n_anchors: int, rows: tuple[Problem, Any]) -> Inverses:
         """Inverse Hessians of a loss, seen in some rows, at so many of the weights and interpolated between."""
-        problem, chosen = rows
-        inverse = np.zeros((len(self.points), self.p + 1, self.p + 1)[: 3 if self.factored else 2])
+        size = (self.p + 1, self.p + 1)[: 2 if self.factored else 1]
         if len(which) == 0:
-            return Inverses(inverse)
-        anchors = which[np.unique(np.linspace(0, len(which) - 1, n_anchors).round().astype(np.intp))]
-        upper = (problem.y > 0).astype(np.intp)
-        made = list[Array]()
-        for k in anchors:
-            curvature = loss.curvature(self.margins[k, chosen])
-            made.append(self._inverse(problem, problem.weights * self.factors[upper, k] * curvature))
-        left = np.clip(np.searchsorted(anchors, which, side="right") - 1, 0, max(len(anchors) - 2, 0))
-        for k, low in zip(which, left, strict=True):
-            high = min(low + 1, len(anchors) - 1)
-            part = (k - anchors[low]) / max(anchors[high] - anchors[low], 1)
+            return Inverses(np.zeros((0, *size)))
+        anchors, problem = anchors_of(which, n_anchors), rows[0]
+        made = [self._inverse(problem, self._curvatures(loss, k, *rows)) for k in anchors]
+        inverse: Array = np.zeros((len(self.points), *size))
+        for k, low, high, part in between(anchors, which):
             inverse[k] = made[low] if part == 0 else (1 - part) * made[low] + part * made[high]
         return Inverses(inverse)
+
+    def _curvatures(self, loss: Loss, k: int, problem: Problem, rows: Any) -> Array:
+        """Those of one weight in the scores of some rows."""
+        curvature: Array = loss.curvature(self.margins[k, rows])
+        return problem.weights * self.factors[(problem.y > 0).astype(np.intp), k] * curvature
 
     def _inverse(self, problem: Problem, W: Array) -> Array:
         """The inverse of ``sum_i W_i (x_i, 1) (x_i, 1)'`` with the ridge, or that of its diagonal."""
@@ -194,20 +252,21 @@ class BatchedFits:
 
     def descend(self, way: Descent, which: Which, done: Done, most: int) -> Array:
         """Quasi-Newton steps of some weights until they are done, at most so many; the residuals where they end."""
-        residuals = np.zeros_like(self.points)
         g: Array = np.empty((len(which), len(self.problem.y)))
         for at, k in enumerate(which):
             self._respond(way, k, self.margins[k], g[at])
-        residuals[which] = self._residuals(which, g)
+        first = self._residuals(which, g)
+        residuals: Array = np.zeros((len(self.points), first.shape[1]))
+        residuals[which] = first
         going = which
         for number in range(most + 1):
             step = -way.model(going, residuals[going])
-            slope = dots(step, residuals[going])
+            slope = dots(step, residuals[going][:, : step.shape[1]])
             up = going[slope >= 0]
             if len(up):
                 way.model.forget(up)
                 step[slope >= 0] = -way.model(up, residuals[up])
-                slope = dots(step, residuals[going])
+                slope = dots(step, residuals[going][:, : step.shape[1]])
             further = ~done(going, residuals[going], -0.5 * slope)
             self.unfinished = going = going[further]
             step, slope = step[further], slope[further]
@@ -225,8 +284,7 @@ class BatchedFits:
         change, lengths = self._margins(step), np.empty(len(which))
         g, there = np.empty_like(change), np.empty(change.shape[1])
         for at, k in enumerate(which):
-            beta, direction, line = self.points[k, :-1], step[at, :-1], _Line(float(first[at]))
-            linear, square = self.ridge * float(beta @ direction), self.ridge * float(direction @ direction)
+            line, (linear, square) = _Line(float(first[at])), self._bend(k, step[at], change[at])
             for _ in range(_LOOKS):
                 lengths[at] = t = line.length
                 np.multiply(change[at], t, out=there)
@@ -237,6 +295,11 @@ class BatchedFits:
             self.margins[k] = there
         self.points[which] += lengths[:, None] * step
         return lengths, g
+
+    def _bend(self, k: int, step: Array, change: Array) -> tuple[float, float]:
+        """The ridge's slope and curvature along a step, which changes margins by ``change``."""
+        beta, direction = self.points[k, :-1], step[:-1]
+        return self.ridge * float(beta @ direction), self.ridge * float(direction @ direction)
 
     def _margins(self, points: Array) -> Array:
         """Margins (weights, rows) at points, or their changes along directions."""

@@ -15,19 +15,21 @@ class is the constant classifier's.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softmargin.expansions import fits
 from softmargin.losses import Loss
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.nonconvex.batched_kernel_fits import BatchedKernelFits
 from softmargin.solvers.nonconvex.batched_quasi_newton import BatchedFits, Descent, Done, Inverses, dots
 from softmargin.solvers.nonconvex.convex_bounds import constant_solution
-from softmargin.solvers.ridge.newton import NEWTON, newton, newton_system
-from softmargin.solvers.ridge.subsampled_start import balance, spread_rows, stratified_sample
+from softmargin.solvers.ridge.newton import HARD, NEWTON, newton, newton_system
+from softmargin.solvers.ridge.newton_systems import KernelSystem
+from softmargin.solvers.ridge.subsampled_start import stratified_sample
 from softmargin.solvers.thresholds import FEW_ROWS, prefers_factor, prefers_rows
 
 __all__ = ["accepts_class_weights", "fit_class_weights"]
@@ -44,6 +46,7 @@ _BASE, _BASE_WITHOUT_FACTOR = 1e-2, 1e-4
 _ROUGH = 1e-3  # a sample's minimum is found to this fraction of its objective, which its error exceeds
 _ANCHORS = 5  # weights whose Hessians guide the way; those that end it are each weight's own (adult: half the steps)
 _ENOUGH = 100_000  # rows that make a Hessian; of fewer, rare columns are missed (adult: three times the steps)
+_DEAR_COLUMNS = 200  # of which a Hessian costs as much as fifty steps: the anchors' serve all weights
 _SAMPLE_STEPS, _FEW_STEPS, _BOUND_STEPS = 40, 10, 40
 _PATIENCE = 5  # steps after which a weight's Hessian is made anew when the next is wanted (adult: 5.2 s, it was 7.1)
 # rounds; where after the early ones most weights are not certified, one at a time is faster (200 columns, C = 275)
@@ -62,14 +65,17 @@ def accepts_class_weights(problem: Problem) -> bool:
     base = getattr(loss, "base", None)
     if base is None or not hasattr(loss, "retained") or loss.parts != (loss,) or not expansion.is_resident:
         return False
-    if expansion.is_kernel or expansion.is_landmark or problem.tilt is not None or problem.offset is not None:
+    if expansion.is_landmark or problem.tilt is not None or problem.offset is not None:
         return False
-    return (
-        expansion.shape[0] > FEW_ROWS
-        and not prefers_rows(expansion)
-        and base.smooth
-        and NEWTON.accepts(problem.with_loss(base))
-    )
+    if expansion.shape[0] <= FEW_ROWS or not base.smooth or not NEWTON.accepts(problem.with_loss(base)):
+        return False
+    return _is_tame(problem) if expansion.is_kernel else not prefers_rows(expansion)
+
+
+def _is_tame(problem: Problem) -> bool:
+    """Whether a kernel's factors find room in memory, and rounding of its scores hides nothing."""
+    n, largest = len(problem.y), float(problem.weights.max(initial=0.0)) / problem.penalty.ridge
+    return fits(_ANCHORS * 8 * n * n) and 2 * largest * float(problem.expansion.diagonal().mean()) <= HARD
 
 
 def _is_factored(problem: Problem) -> bool:
@@ -78,12 +84,18 @@ def _is_factored(problem: Problem) -> bool:
     return p <= n and prefers_factor(problem.expansion)
 
 
+def _is_dear(problem: Problem) -> bool:
+    """Whether a Hessian of one weight costs more than all the steps that it is good for."""
+    return problem.expansion.is_kernel or (_is_factored(problem) and problem.expansion.shape[1] > _DEAR_COLUMNS)
+
+
 def fit_class_weights(problem: Problem, factors: Array, tol: float) -> list[Solution | None]:
     """Minima for factors (2, weights) on the rows of label -1 and +1; None for a weight that is left over."""
     n, p = problem.expansion.shape
     order = np.argsort(factors[0] / factors[1])
     found: list[Solution | None] = [None] * len(order)
-    hessians = _HESSIANS // (p + 1) ** 2 if _is_factored(problem) else len(order)
+    inverted = _is_factored(problem) and not problem.expansion.is_kernel
+    hessians = _HESSIANS // (p + 1) ** 2 if inverted else len(order)
     together = max(1, min(_CELLS // max(n, p), hessians))
     for first in range(0, len(order), together):
         some = order[first : first + together]
@@ -99,6 +111,8 @@ class _Family:
         self.problem, self.factors, self.tol = problem, factors, tol
         self.base = problem.loss.base  # type: ignore[attr-defined]
         self.factored = _is_factored(problem)
+        self.system = newton_system(problem) if problem.expansion.is_kernel else None
+        self.dear = _is_dear(problem)
         self.every = np.arange(factors.shape[1])
         self.found: list[Solution | None] = [None] * factors.shape[1]
 
@@ -111,7 +125,7 @@ class _Family:
         points: Array | None = None
         for part in [*parts, self.problem]:
             at = self._starts(part) if points is None else points
-            fits = BatchedFits(part, self.factors, at, self.factored)
+            fits = self._fits(part, at)
             if points is None:  # a sample's objective is that of all rows, nearly: as a unit of gains it serves for all
                 self.scale = np.abs(fits.objectives(self.every))
                 self._approach(fits, self.base, _BASE if self.factored else _BASE_WITHOUT_FACTOR)
@@ -123,6 +137,11 @@ class _Family:
         else:
             self._finish(fits)
         return self.found
+
+    def _fits(self, part: Problem, at: Array) -> BatchedFits:
+        if isinstance(self.system, KernelSystem):
+            return BatchedKernelFits(part, self.factors, at, self.system)
+        return BatchedFits(part, self.factors, at, self.factored)
 
     def _part(self, share: float) -> Problem:
         return self.problem.take(*stratified_sample(self.problem.y, float(share)))
@@ -138,7 +157,8 @@ class _Family:
     def _starts(self, part: Problem) -> Array:
         """The convex fit without class weights, its intercept shifted for each."""
         plain = part.with_loss(self.base)
-        base = newton(plain, newton_system(plain), None, _BASE, _SAMPLE_STEPS, 0)
+        system = newton_system(plain) if self.system is None else self.system
+        base = newton(plain, system, None, _BASE, _SAMPLE_STEPS, 0)
         points = np.tile(np.append(base.coef, base.intercept), (len(self.every), 1))
         if part.fit_intercept:
             points[:, -1] += np.log(self.factors[1] / self.factors[0])
@@ -154,19 +174,20 @@ class _Family:
         loss, rows = self.problem.loss, self._enough(self.problem)
         which = self._with_both_classes(fits, self.every)
         model = fits.inverses(loss, which, _ANCHORS, rows)
-        made = np.full(len(self.every), -_PATIENCE)  # at which step the Hessian of each weight was; these are rough
+        # at which step the Hessian of each weight was made; these are rough, but good enough where others are dear
+        made = fits.n_steps.copy() if self.dear else np.full(len(self.every), -_PATIENCE)
 
         def renewed(some: Which) -> Inverses:
             old = some[fits.n_steps[some] - made[some] >= _PATIENCE]
-            model.inverse[old] = fits.inverses(loss, old, len(old), rows).inverse[old]
             made[old] = fits.n_steps[old]
-            return Inverses(model.inverse)
+            return model.renewed(old, fits.inverses(loss, old, _ANCHORS if self.dear else len(old), rows))
 
+        nothing: Which = np.zeros(0, dtype=np.intp)
         for number in range(_ROUNDS):
             if len(which) == 0 or (number == _EARLY and 2 * len(which) > len(self.every)):
                 break
             enough = _promising(self.tol * _NEARER ** (number + 1) * self.scale)
-            fits.descend(Descent(loss, Inverses(model.inverse)), which, enough, _FEW_STEPS)
+            fits.descend(Descent(loss, model.renewed(nothing, model)), which, enough, _FEW_STEPS)
             if number == 0 and len(fits.unfinished):
                 fits.descend(Descent(loss, renewed(fits.unfinished)), fits.unfinished, enough, _FEW_STEPS)
             which = self._with_both_classes(fits, which)
@@ -189,20 +210,21 @@ class _Family:
 
         def is_small(k: Which, residual: Array, _: Array) -> Mask:
             new = untouched[k]
-            pull[k[new]], untouched[k] = residual[new], False
-            gap = dots(residual[:, :-1], residual[:, :-1]) / (2 * fits.ridge) + residual[:, -1] ** 2 / (2 * mass[k])
+            pull[k[new]], untouched[k] = residual[new, : pull.shape[1]], False
+            push = residual[:, pull.shape[1] - 1]
+            gap = fits.squares(residual) / (2 * fits.ridge) + push**2 / (2 * mass[k])
             return gap <= _SPARE * self.tol * self.scale[k]
 
         residuals = fits.descend(Descent(self.base, model, fixed=True), which, is_small, _BOUND_STEPS)
         # the bound is convex: its fall from the origin is at most what the slope there promises
         falls = np.maximum(-dots(pull, fits.points - origin), 0.0)
         hopeful = which[falls[which] <= self.tol * self.scale[which]]
-        judge = _Judge(fits)
-        for k, objective in zip(hopeful, fits.objectives(hopeful), strict=True):
+        values = zip(hopeful, fits.objectives(hopeful), fits.penalties(hopeful), strict=True)
+        for k, objective, penalty in values:
             coef, intercept = fits.points[k, :-1].copy(), float(fits.points[k, -1])
             self.scale[k] = abs(float(objective))
-            unit = max(abs(float(objective)), 0.5 * fits.ridge * float(coef @ coef))
-            gap = (judge.gap(int(k), residuals[k]) + float(falls[k])) / unit
+            unit = max(abs(float(objective)), float(penalty))
+            gap = (fits.gap(int(k), residuals[k]) + float(falls[k])) / unit
             if gap <= self.tol:
                 value, steps = float(objective), int(fits.n_steps[k])
                 self.found[k] = Solution(coef, intercept, None, value, gap, steps, True, history=[value])
@@ -212,21 +234,3 @@ class _Family:
 def _promising(least: Array) -> Done:
     """Steps are done where they promise no more than these gains."""
     return lambda which, _, gain: gain <= least[which]
-
-
-class _Judge:
-    """Duality gaps of the bounds, with the intercept's part made up for by a few rows."""
-
-    def __init__(self, fits: BatchedFits) -> None:
-        self._fits, self._rows = fits, spread_rows(len(fits.problem.y))
-        self._few = fits.problem.take(self._rows, np.ones(len(self._rows)))
-
-    def gap(self, k: int, residual: Array) -> float:
-        """The duality gap of one weight's bound."""
-        fits, few = self._fits, self._few
-        if not few.fit_intercept:
-            return float(residual @ residual) / (2 * fits.ridge)
-        factors = fits.factors[(few.y > 0).astype(np.intp), k]
-        weights = few.weights * factors * fits.kept[k, self._rows]
-        few = replace(few, loss=few.loss.base, weights=weights)  # type: ignore[attr-defined]
-        return balance(few, fits.margins[k, self._rows], residual)[0]

@@ -285,7 +285,8 @@ class _Rounds:
             if repeats and self.accuracy <= tol:
                 return True
             share = (_HASTY if self.many else _EXACT) * self.drop / max(abs(self.value), _TINY)
-            finest = min(tol, 1.0) ** 2
+            # concave penalties are measured by slopes, whose squares are what is gained
+            finest = min(tol, 1.0) ** (2 if self.problem.penalty.convex else 1)
             self.accuracy = finest if repeats else max(finest, share)
             truth = None if repeats else self.problem  # a bound that repeats itself is to be minimised
             how = self.accuracy, self.fit.max_iter, self.fit.verbose

@@ -39,7 +39,7 @@ from softmargin.solvers.ridge.quasi_newton import Secant, Sweep
 from softmargin.solvers.ridge.subsampled_start import certified, quasi_newton_iterations, stratified_sample
 from softmargin.solvers.thresholds import prefers_factor, prefers_rows
 
-__all__ = ["NEWTON", "Iterations", "Point", "newton", "newton_iterations", "newton_system"]
+__all__ = ["HARD", "NEWTON", "Iterations", "Point", "newton", "newton_iterations", "newton_system"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -52,7 +52,7 @@ _SPARE = 0.3  # the last step aims at this fraction of the tolerance
 # Steps without a factor after which one of all rows is made, however many products it costs, if they are no more than
 # that: where few rows are told apart at large costs, each step takes hundreds of products, and there are hundreds.
 _TRIED, _MOST_ROWS, _COPIES = 25, 6000, 3
-_HARD = 1e4  # weight of a row times its squared norm, in units of the ridge, from where weights are raised by decades
+HARD = 1e4  # weight of a row times its squared norm, in units of the ridge, from where weights are raised by decades
 _FINER = 1e-6  # of the tolerance, to which the gap by the coefficients is brought where that by the slopes is hidden
 
 
@@ -136,7 +136,7 @@ def _easier(problem: Problem, system: NewtonSystem) -> Iterator[Problem]:
     relaxations = list(problem.loss.relaxations())
     yield from (problem.with_loss(loss) for loss in relaxations)
     hardness = float(problem.weights.max()) * system.reach
-    if not relaxations and hardness > _HARD:
+    if not relaxations and hardness > HARD:
         yield from (problem.scaled(10.0**-k) for k in range(int(np.log10(hardness)) - 2, 0, -1))
 
 
@@ -197,7 +197,7 @@ class Point:
         self.problem, self.system, self.ridge = problem, system, problem.penalty.ridge
         n = len(problem.y)
         # rounding of scores may hide what slopes certify
-        self.hides = isinstance(system, KernelSystem) and float(problem.weights.max()) * system.reach > _HARD
+        self.hides = isinstance(system, KernelSystem) and float(problem.weights.max()) * system.reach > HARD
         self.coef = np.zeros(system.size) if start is None else system.coef_of(start)
         self.intercept = 0.0 if start is None else float(start.intercept)
         self.scores = np.zeros(n) if start is None else system.scores(self.coef)

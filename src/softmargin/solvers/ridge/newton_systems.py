@@ -189,7 +189,7 @@ class KernelSystem:
     def __init__(self, K: Array, ridge: float, fit_intercept: bool) -> None:
         self.K = K if K.flags.c_contiguous else np.ascontiguousarray(K)
         self.ridge, self.fit_intercept = ridge, fit_intercept
-        self.size = len(K)
+        self.size, self.may_be_single = len(K), True
         self.reach = float(np.diagonal(K).mean()) / ridge
         self.longest = float(np.diagonal(K).max(initial=0.0)) / ridge
 
@@ -218,7 +218,7 @@ class KernelSystem:
         noise = _EPS * self.reach * self.ridge * size * size
         return Residual(vector, max(float(vector @ image), noise) / (2 * self.ridge), image)
 
-    def factor(self, W: Array) -> Factor:
+    def factor(self, W: Array) -> KernelFactor:
         active = np.flatnonzero(W)
         root = np.sqrt(W[active])
         B = self.block(active, root)
@@ -232,7 +232,7 @@ class KernelSystem:
         Residuals are computed in double precision, so a Hessian good to a few digits serves as well, in half the time.
         """
         trace = float(np.square(root) @ np.diagonal(self.K)[active]) / self.ridge
-        single = len(active) ** 3 > SINGLE_PRECISION and trace < STEEP
+        single = self.may_be_single and len(active) ** 3 > SINGLE_PRECISION and trace < STEEP
         dtype: Any = np.float32 if single else np.float64
         B: Array = np.array(self.K if len(active) == self.size else self.K[np.ix_(active, active)], dtype=dtype)
         B *= root[:, None].astype(dtype)
