@@ -204,16 +204,17 @@ class _Search:
     def _step(self, point: WeightedFit) -> WeightedFit | None:
         whole = point.newton_weights()
         step = self._along(point, whole, 0.5)
-        if step is None:  # far from where that model is good: the plain one or the plainer bound, whichever is lower
+        if step is None or _stalls(point, step.there):
+            # far from where that model is good, or where the objective is told no further: the plain one or the plainer
+            # bound, whichever is lower
             norms = self._at(point.norms, point)
-            found = self._along(point, point.newton_weights(plain=True), 1e-6), Step(1.0, norms.smoothed, norms)
+            found = step, self._along(point, point.newton_weights(plain=True), 1e-6), Step(1.0, norms.smoothed, norms)
             ways = [way for way in found if way is not None]
             step = min(ways, key=lambda way: way.value)
             if not step.value < point.smoothed - point.noise:  # what the objective no longer tells the gap may
                 ways += [way for way in (self._along(point, whole, 1e-6),) if way is not None]
                 step = min(ways, key=lambda way: way.there.gap_of_moving())
-        stalled = step.value >= point.smoothed - point.noise and step.there.gap_of_moving() >= point.gap_of_moving()
-        return None if stalled else step.there
+        return None if _stalls(point, step.there) else step.there
 
     def _along(self, point: WeightedFit, weights: Array, shortest: float) -> Step[WeightedFit] | None:
         """The first decrease on the way to other weights, in steps of at least a share of it."""
@@ -249,6 +250,11 @@ class _Search:
             status=status,
         )
         return ComponentFit(solution, point.weights, point.norms)
+
+
+def _stalls(point: WeightedFit, there: WeightedFit) -> bool:
+    """Whether a step lowers neither the objective beyond its noise nor the gap."""
+    return there.smoothed >= point.smoothed - point.noise and there.gap_of_moving() >= point.gap_of_moving()
 
 
 class _Rounds:
