@@ -96,3 +96,17 @@ def test_sparse_rows_far_from_zero_have_the_width_of_the_dense_ones(gamma, name,
     X[::7] = 0.0  # no column has an entry in every row
     dense = Kernel.resolve(name, X, y, gamma=gamma, weight=weight).gamma
     assert Kernel.resolve(name, sparse.csr_array(X), y, gamma=gamma, weight=weight).gamma == pytest.approx(dense, 1e-6)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "median", "mean"])
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "matern"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_width_has_the_unit_of_the_features_even_where_most_rows_are_equal(gamma, name, weighted):
+    rng = np.random.default_rng(2)
+    X, y = (rng.random((60, 1)) < 0.15).astype(float), np.arange(60) % 2
+    weight = rng.uniform(0.5, 2.0, size=60) if weighted else None
+    power = 1 if name == "laplacian" else 2
+    one = Kernel.resolve(name, X, y, gamma=gamma, weight=weight).gamma
+    for unit in (0.25, 32.0):
+        other = Kernel.resolve(name, unit * X, y, gamma=gamma, weight=weight).gamma
+        assert other * unit**power == pytest.approx(one, rel=1e-12)

@@ -1,7 +1,8 @@
 """The width of a kernel from the training rows: what the words for ``gamma`` mean.
 
 * ``"scale"``: ``1 / (n_features * var(X))``, scikit-learn's default;
-* ``"median"``: ``1 / median^2`` of the distances between the two classes (between all pairs of classes if more);
+* ``"median"``: ``1 / median^2`` of the distances between the two classes (between all pairs of classes if more), of
+  those above zero where the median is zero;
 * ``"mean"``: ``1 / mean^2`` of all pairwise distances, the width of section 5.2 of the coherence paper.
 
 The square is the power of the distance in the kernel: a Laplacian kernel has powers 1, and 1-norm distances. A row of
@@ -102,16 +103,17 @@ def _mean(function: type[KernelFunction], X: Any, codes: NDArray[np.intp], weigh
 
 
 def _median_between(function: type[KernelFunction], X: Any, codes: NDArray[np.intp], weight: Array) -> float:
-    """The median distance between rows of different classes."""
+    """The median distance between rows of different classes; where half of them are equal, of those that are not."""
     groups = [np.flatnonzero(codes == code) for code in np.unique(codes)]
     pairs = list(combinations(groups, 2))
     if not pairs:
         return 0.0
     values = np.concatenate([function.distances(X[a], X[b]).ravel() for a, b in pairs])
     values[values <= _EQUAL * values.max(initial=0.0)] = 0.0  # equal rows are so far apart by rounding alone
-    if np.ptp(weight) == 0:
-        return float(np.median(values))
-    return _weighted_median(values, np.concatenate([np.outer(weight[a], weight[b]).ravel() for a, b in pairs]))
+    pair_weights = np.concatenate([np.outer(weight[a], weight[b]).ravel() for a, b in pairs])
+    found = _weighted_median(values, pair_weights) if np.ptp(weight) > 0 else float(np.median(values))
+    apart = values > 0
+    return found if found > 0 or not apart.any() else _weighted_median(values[apart], pair_weights[apart])
 
 
 def _weighted_median(values: Array, weights: Array) -> float:
