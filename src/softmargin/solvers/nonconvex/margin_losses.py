@@ -21,7 +21,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,7 +197,7 @@ class MarginLossFit:
         history = [inner.objective(problem)]
         n_rounds, eager, enough = 0, bound is not None and self._is_eager(problem, inner), self.tol
         while True:
-            rounds = _Rounds(self, problem, inner, bound, eager, enough, most)
+            rounds = _Rounds(self, problem, inner, bound, eager, _Enough(enough, most))
             done, settled = majorize_minimise(rounds, history, self.max_iter - n_rounds)
             n_rounds, bound = n_rounds + done, None
             if inner.work > most:
@@ -239,10 +239,17 @@ class MarginLossFit:
         )
 
 
+class _Enough(NamedTuple):
+    """What ends a descent: rounds of many rows that gain less than this share, and more work than this."""
+
+    gain: float
+    work: float
+
+
 class _Rounds:
     """One round after the other from where the inner solver stands: bounds, then Newton steps of the loss itself.
 
-    ``eager`` rounds are such steps from the first. Those of many rows end where one gains less than ``enough``.
+    ``eager`` rounds are such steps from the first. ``enough`` says where they end.
     """
 
     def __init__(
@@ -252,10 +259,8 @@ class _Rounds:
         inner: InnerSolver,
         bound: Problem | None,
         eager: bool,
-        enough: float,
-        most: float,
+        enough: _Enough,
     ) -> None:
-        self.most = most
         self.fit, self.problem, self.inner, self.bound = fit, problem, inner, bound
         self.value = inner.objective(problem)
         self.many = len(problem.y) > FEW_ROWS
@@ -274,7 +279,7 @@ class _Rounds:
 
     def next_round(self) -> bool | None:
         inner, tol, before = self.inner, self.fit.tol, self.inner.margins
-        if inner.work > self.most:
+        if inner.work > self.enough.work:
             return None
         stepped = self._newton_step()
         if not stepped:
@@ -306,7 +311,7 @@ class _Rounds:
             self.fit.on_round(inner.margins, inner.coef)
         self.near = self.eager or stepped or (self.problem.loss.smooth and moved <= _NEAR)
         self.unbounded = self._falls_for_ever()
-        settled = moved <= tol or self.idle >= _IDLE or (self.many and self.drop <= self.enough * abs(value))
+        settled = moved <= tol or self.idle >= _IDLE or (self.many and self.drop <= self.enough.gain * abs(value))
         return self.unbounded or settled
 
     def _newton_step(self) -> bool:
