@@ -28,9 +28,8 @@ __all__ = ["Columns", "GramModel", "ResidualModel", "Target"]
 Array = NDArray[np.floating[Any]]
 
 _MOST = 10  # times the entries of a sparse set: if that is all there are, measuring all costs little more
-_DEAR = (
-    10  # products with all columns that a Gram matrix costs: measuring all costs little more (half the steps, higgs)
-)
+# products with all columns that a Gram matrix costs: measuring all costs little more (half the steps, higgs)
+_DEAR = 10
 # Beyond this many columns a Gram matrix costs more than it saves (``python -m benchmarks thresholds`` times both ways
 # on columns that share factors: of independent ones residuals take a third of the time, of repeated ones 270 times).
 _GRAM_COLUMNS = 2000
@@ -42,9 +41,8 @@ _FULL = 0.1  # of the entries of few columns stored: they cost no more dense
 _BENT = 0.9  # of the rows, up to which a copy of those that bend costs less than the products of the others
 _GRAM_PRECISION = 1e-2
 _RESIDUAL_PRECISION = 1e-1
-_SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation,
-# and at most so many: sweeps wait for memory where a factorisation does not (2438 kernel columns in half the time)
-_MOST_SWEEPS = 24
+_SWEEPS_PER_POLISH = 1 / 8  # times the number of columns: about the price of a Cholesky factorisation
+_MOST_SWEEPS = 24  # sweeps wait for memory where a factorisation does not (2438 kernel columns in half the time)
 _SWEEPS = 2000
 _POLISHES, _FEW_POLISHES = 50, 10  # ten do, unless rounding of the matrix leaves nothing to end at; of large ones
 _EQUAL = 100.0  # times the last digit of their mean: entries of a column that differ by no more are equal
