@@ -4,7 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
+from softmargin import TruncatedSoftmaxClassifier
 from softmargin.expansions import Kernel, expand
 from softmargin.losses.multiclass import Capped, Softmax
 from softmargin.problem import MulticlassProblem
@@ -52,3 +54,22 @@ def test_rounds_that_share_their_work_end_together_and_never_rise():
     again = drop_and_refit(problem, found, 1e-8, 200, work)  # nothing is left
     assert again.objective <= found.objective * (1 + 1e-9)
     assert not again.converged
+
+
+def test_the_work_allowed_grows_with_what_a_newton_step_takes():
+    few, many = Work.of(2000, 3), Work.of(20000, 3)
+    step = Work()
+    step.add_factor(20000)
+    step.add_product(20000, 3)
+    assert few.most <= many.most
+    assert many.most >= 20 * step.done
+
+
+@pytest.mark.filterwarnings("ignore:.* stopped after")
+def test_starts_that_are_left_out_are_told_of(monkeypatch):
+    problem = _problem(Softmax())
+    X = problem.expansion.points
+    monkeypatch.setattr(Work, "is_spent", True)
+    model = TruncatedSoftmaxClassifier(kernel="rbf", n_init=3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="n_init=3: only 1"):
+        model.fit(X, problem.codes)

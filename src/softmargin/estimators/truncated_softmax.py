@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from softmargin._constraints import BOOLEAN, NONE, Constraint, number
@@ -138,13 +140,19 @@ class TruncatedSoftmaxClassifier(SmoothSimultaneousClassifier):
 
         All searches share the work that one may take: what is left of it when the first has ended.
         """
-        work = Work()
+        work = Work.of(len(problem.codes), problem.n_classes)
         search = partial(solve, problem, solver=metered_refits(work), tol=self.tol, max_iter=self.max_iter)
         yield search()
         random, codes = check_random_state(self.random_state), problem.codes
         plain = replace(problem, loss=self._multiclass_loss().base)
-        for _ in range(self.n_init - 1):
+        for made in range(1, self.n_init):
             if work.is_spent:
+                warnings.warn(
+                    f"n_init={self.n_init}: only {made} of the starts were made, as they cost too much for the others. "
+                    "Use n_components for fewer columns, or lower n_init.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
                 break
             half = random.random_sample(len(codes)) < 0.5
             missing = np.bincount(codes[half], minlength=problem.n_classes) == 0

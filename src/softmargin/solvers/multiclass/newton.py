@@ -77,7 +77,9 @@ def solve_smooth(
     n, p = problem.expansion.shape
     gram = problem.expansion.is_kernel or (p > n and not problem.expansion.is_sparse)
     design = Design.of(problem, gram=gram)
-    space: Any = InnerProducts(design, problem, work or Work()) if gram else Features(design, problem)
+    space: Any = (
+        InnerProducts(design, problem, work or Work.of(n, problem.n_classes)) if gram else Features(design, problem)
+    )
     v = np.zeros((space.height, problem.n_classes)) if start is None else space.place(start, design)
     free = n * space.height * problem.n_classes <= _FREE_WORK
     found = _Iterations.run(_Point.at(space, problem, v), tol, max_iter, free=free, rough=rough)

@@ -9,15 +9,25 @@ __all__ = ["Work"]
 # Rounds over 2500 rows of three classes whose weights span twelve decades take 6e10 (``tests/fuzz``), some ten seconds.
 # A matrix that does not fit in the cache is read in the time of some more columns, and factorised at several times the
 # speed of products.
-_MOST, _READING, _FACTOR = 7e10, 3, 0.15
+_LEAST, _READING, _FACTOR = 7e10, 3, 0.15
+_STEPS, _PRODUCTS = 30, 30  # Newton steps that fits of any number of rows may take, with products and a factor each
 
 
 @dataclass
 class Work:
     """What fits with similarities of rows have taken so far, and the most they may take together."""
 
-    most: float = _MOST
+    most: float = _LEAST
     done: float = 0.0
+
+    @classmethod
+    def of(cls, n: int, k: int) -> Work:
+        """For fits of ``k`` scores to ``n`` rows."""
+        step = cls()
+        step.add_factor(n)
+        for _ in range(_PRODUCTS):
+            step.add_product(n, k)
+        return cls(max(_LEAST, _STEPS * step.done))
 
     @property
     def is_spent(self) -> bool:

@@ -110,7 +110,7 @@ def drop_and_refit(
 
     Its rounds end where the ``work`` of all that share it is spent.
     """
-    rounds = _Rounds(problem, start, tol, max_iter, work or Work())
+    rounds = _Rounds(problem, start, tol, max_iter, work or Work.of(len(problem.codes), problem.n_classes))
     history: list[float] = []
     left = max_iter
     while left > 0:

@@ -59,9 +59,9 @@ _FIRST = 1e-4  # what the first round is expected to gain, in units of the objec
 _ROUGH = 1e-2  # gap to which many rows' convex relative is fitted: it is where Newton steps begin, no more
 _TINY = 1e-300
 _EQUAL = 1e-6  # scores that differ by less, beside 1 and the largest, are one score
-# Multiplications of steps beyond which no other start is made, nor carried on: a second or two. On 1000 rows of a
-# kernel that all have coefficients they are fifty steps.
-_OTHER_STARTS = 5e10
+# Multiplications of steps beyond which no other start is made, nor carried on: a second or two, fifty steps on 1000
+# rows of a kernel that all have coefficients; or, where that is more, what the first start took for each of them.
+_OTHER_STARTS, _AS_THE_FIRST = 5e10, 1.0
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
 _AWAY = 0.5  # of the way to the score at which a constant classifier's costs are those at infinity
 _INNER = 10  # steps of the inner solver that a round may take on average
@@ -115,21 +115,23 @@ class MarginLossFit:
             tol = max(self.tol, _ROUGH) if many else self.tol
             base = inner.warm_start(trusted, None if anew else given, tol, *self._how[1:])
         best: Solution | None = None
-        inner.work, made = 0.0, 0
+        inner.work, made, most = 0.0, 0, np.inf
         for _ in self._starts(problem, trusted, inner):
             found: Solution | None
             if best is None and ahead is not None and ahead.converged:
                 found = ahead
-            elif best is None:
-                found = self._descend(problem, inner, trusted if at_base and base is not None else None)
             else:
-                found = self._descend(problem, inner, None, _OTHER_STARTS)
+                first = at_base and best is None and base is not None
+                found = self._descend(problem, inner, trusted if first else None, most)
             if found is None:
                 break
             made += 1
+            if best is None:
+                share = _AS_THE_FIRST * (self.starts.n_init - 1)
+                most = inner.work + max(_OTHER_STARTS, share * inner.work)
             if best is None or (_is_constant(found), found.objective) < (_is_constant(best), best.objective):
                 best = found
-            if inner.work > _OTHER_STARTS:
+            if inner.work >= most:
                 break
         if made < self.starts.n_init:
             _warn_of_starts(made, self.starts.n_init)
