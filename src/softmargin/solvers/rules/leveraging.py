@@ -32,6 +32,8 @@ from softmargin.losses import Exponential, Loss
 from softmargin.solvers.linalg import backtrack, definite_cholesky
 
 __all__ = [
+    "LARGEST_COEFFICIENT",
+    "MAX_NEWTON",
     "ROUNDING",
     "Block",
     "BlockDerivatives",
@@ -43,6 +45,8 @@ __all__ = [
     "WeightedRisk",
     "both_ways",
     "correct",
+    "damping",
+    "is_worn",
     "leverage",
     "newton",
 ]
@@ -61,10 +65,10 @@ _THREADED = 20_000
 # passes than a new Hessian costs (to be measured by the corrective fits of `python -m benchmarks rules`). Of so few
 # columns in memory a Hessian costs less than two passes, of 1000 rows or 20 000, and saves them where two are left.
 _CONTRACTS, _FEW = 0.2, 16
-_LARGEST_COEFFICIENT = 1e6  # beyond it the risk has no digits left to lose: the optimum is at infinity
+LARGEST_COEFFICIENT = 1e6  # beyond it the risk has no digits left to lose: the optimum is at infinity
 ROUNDING = 1e-13  # of the risk: below, sums over the rows do not tell two points apart
 _MAX_PASSES = 200
-_MAX_NEWTON = 100
+MAX_NEWTON = 100
 
 
 class SeparableWarning(UserWarning):
@@ -143,6 +147,17 @@ def both_ways(function: Callable[[Array], Array], coef: Array) -> Array:
     return function(np.concatenate((coef, -coef)).reshape(2, *coef.shape))
 
 
+def is_worn(edge: float, last: float, tol: float) -> bool:
+    """Whether an old Hessian of few columns has to go: no single step more like its last ends the search."""
+    return edge > _CONTRACTS * last or edge * edge > tol * last
+
+
+def damping(diagonal: Array, gradient: Array) -> Any:
+    """What keeps the factor of a Hessian real and its step finite, from its diagonal and the gradient (last axis)."""
+    largest = np.abs(gradient).max(axis=-1, initial=0.0)
+    return np.maximum(np.maximum(_JITTER * diagonal.sum(axis=-1), _DAMPING * largest), np.finfo(float).tiny)
+
+
 def leverage(
     risk: WeightedRisk, point: Evaluation, feature: Array, *, smoothing: float = 0.0, tol: float = 1e-10
 ) -> Leverage:
@@ -180,9 +195,9 @@ def newton(block: SmoothedBlock, start: Block, tol: float) -> Block:
     point = start.point
     edge, last = math.inf, math.inf
     hessian = block.first_hessian(point)
-    for iteration in range(_MAX_NEWTON + 1):
+    for iteration in range(MAX_NEWTON + 1):
         gradient, edge = block.gradient(point, coef)
-        if edge <= tol or iteration == _MAX_NEWTON:
+        if edge <= tol or iteration == MAX_NEWTON:
             break
         if iteration and block.is_stale(edge, last, tol):
             hessian = block.hessian(point)
@@ -193,7 +208,7 @@ def newton(block: SmoothedBlock, start: Block, tol: float) -> Block:
         coef, point = moved
         if block.separated(point):
             raise Separable("every margin is positive")
-        if np.abs(coef).max() > _LARGEST_COEFFICIENT:
+        if np.abs(coef).max() > LARGEST_COEFFICIENT:
             raise Separable("coefficients grow without end")
     return Block(coef, point, edge, iteration, edge <= tol)
 
@@ -252,8 +267,7 @@ class SmoothedBlock(ABC):
         if self.smoothed:
             right, wrong = self._pseudo(coef)[2]
             diagonal += self.smoothing * (right + wrong)
-        damping = _DAMPING * float(np.abs(gradient).max(initial=0.0))
-        diagonal += max(_JITTER * float(diagonal.sum()), damping, np.finfo(float).tiny)
+        diagonal += damping(diagonal, gradient)
         solve = definite_cholesky(hessian)
         return -gradient / diagonal if solve is None else -solve(gradient)
 
@@ -285,8 +299,7 @@ class BlockDerivatives(SmoothedBlock):
     columns: Expansion
 
     def is_stale(self, edge: float, last: float, tol: float) -> bool:
-        one_more = edge * edge / last <= tol  # such a step will do
-        return edge > _CONTRACTS * last or (self.columns.shape[1] <= _FEW and not one_more)
+        return is_worn(edge, last, tol) if self.columns.shape[1] <= _FEW else super().is_stale(edge, last, tol)
 
     def hessian(self, point: Evaluation) -> Array:
         return self.columns.gram(self.risk.weights * point.curvature)
