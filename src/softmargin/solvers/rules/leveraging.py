@@ -32,6 +32,8 @@ from softmargin.losses import Exponential, Loss
 from softmargin.solvers.linalg import backtrack, definite_cholesky
 
 __all__ = [
+    "LARGEST_COEFFICIENT",
+    "MAX_NEWTON",
     "ROUNDING",
     "Block",
     "BlockDerivatives",
@@ -43,6 +45,8 @@ __all__ = [
     "WeightedRisk",
     "both_ways",
     "correct",
+    "damping",
+    "is_worn",
     "leverage",
     "newton",
 ]
@@ -58,12 +62,13 @@ _FAR = 20.0  # a loss whose slope is still negative at this margin decreases for
 # Rows from which a second thread is taken for evaluating a loss; to be measured by `python -m benchmarks rules`.
 _THREADED = 20_000
 # An old Hessian is kept while each of its steps leaves less than this share of the edge; slower contraction needs more
-# passes than a new Hessian costs (to be measured by the corrective fits of `python -m benchmarks rules`).
-_CONTRACTS = 0.2
-_LARGEST_COEFFICIENT = 1e6  # beyond it the risk has no digits left to lose: the optimum is at infinity
+# passes than a new Hessian costs (to be measured by the corrective fits of `python -m benchmarks rules`). Of so few
+# columns in memory a Hessian costs less than two passes, of 1000 rows or 20 000, and saves them where two are left.
+_CONTRACTS, _FEW = 0.2, 16
+LARGEST_COEFFICIENT = 1e6  # beyond it the risk has no digits left to lose: the optimum is at infinity
 ROUNDING = 1e-13  # of the risk: below, sums over the rows do not tell two points apart
 _MAX_PASSES = 200
-_MAX_NEWTON = 100
+MAX_NEWTON = 100
 
 
 class SeparableWarning(UserWarning):
@@ -142,6 +147,17 @@ def both_ways(function: Callable[[Array], Array], coef: Array) -> Array:
     return function(np.concatenate((coef, -coef)).reshape(2, *coef.shape))
 
 
+def is_worn(edge: float, last: float, tol: float) -> bool:
+    """Whether an old Hessian of few columns has to go: no single step more like its last ends the search."""
+    return edge > _CONTRACTS * last or edge * edge > tol * last
+
+
+def damping(diagonal: Array, gradient: Array) -> Any:
+    """What keeps the factor of a Hessian real and its step finite, from its diagonal and the gradient (last axis)."""
+    largest = np.abs(gradient).max(axis=-1, initial=0.0)
+    return np.maximum(np.maximum(_JITTER * diagonal.sum(axis=-1), _DAMPING * largest), np.finfo(float).tiny)
+
+
 def leverage(
     risk: WeightedRisk, point: Evaluation, feature: Array, *, smoothing: float = 0.0, tol: float = 1e-10
 ) -> Leverage:
@@ -174,16 +190,16 @@ def correct(
 
 
 def newton(block: SmoothedBlock, start: Block, tol: float) -> Block:
-    """Damped Newton until the largest edge on the block is ``tol``; a Hessian serves while its steps contract."""
+    """Damped Newton until the largest edge on the block is ``tol``; a dear Hessian serves while its steps contract."""
     coef: Array = start.coef.astype(np.float64)
     point = start.point
     edge, last = math.inf, math.inf
     hessian = block.first_hessian(point)
-    for iteration in range(_MAX_NEWTON + 1):
+    for iteration in range(MAX_NEWTON + 1):
         gradient, edge = block.gradient(point, coef)
-        if edge <= tol or iteration == _MAX_NEWTON:
+        if edge <= tol or iteration == MAX_NEWTON:
             break
-        if edge > _CONTRACTS * last:
+        if iteration and block.is_stale(edge, last, tol):
             hessian = block.hessian(point)
         last = edge
         moved = block.search(point, coef, block.direction(hessian, coef, gradient), gradient)
@@ -192,7 +208,7 @@ def newton(block: SmoothedBlock, start: Block, tol: float) -> Block:
         coef, point = moved
         if block.separated(point):
             raise Separable("every margin is positive")
-        if np.abs(coef).max() > _LARGEST_COEFFICIENT:
+        if np.abs(coef).max() > LARGEST_COEFFICIENT:
             raise Separable("coefficients grow without end")
     return Block(coef, point, edge, iteration, edge <= tol)
 
@@ -209,6 +225,11 @@ class SmoothedBlock(ABC):
 
     def __post_init__(self) -> None:
         self.smoothed = bool(np.any(self.smoothing))
+        self._seen: tuple[Array, tuple[Array, Array, Array]] | None = None
+
+    def is_stale(self, edge: float, last: float, tol: float) -> bool:
+        """Whether a new Hessian is cheaper than the steps from this one, whose last left ``edge`` of ``last``."""
+        return edge > _CONTRACTS * last
 
     def first_hessian(self, point: Any) -> Array:
         """The Hessian to begin with; one that is nearly right will do."""
@@ -234,7 +255,7 @@ class SmoothedBlock(ABC):
         """The gradient and its largest entry relative to the weights of the examples: the largest edge."""
         gradient, size = self.pull(point)
         if self.smoothed:
-            right, wrong = both_ways(self.loss.slope, coef)
+            right, wrong = self._pseudo(coef)[1]
             gradient = gradient + self.smoothing * (right - wrong)
             size += float((self.smoothing * np.abs(right - wrong)).max())
         return gradient, float(np.abs(gradient).max()) / size if size > 0 else 0.0
@@ -244,9 +265,9 @@ class SmoothedBlock(ABC):
         hessian = hessian.copy(order="F")
         diagonal = np.einsum("ii->i", hessian)
         if self.smoothed:
-            diagonal += self.smoothing * both_ways(self.loss.curvature, coef).sum(axis=0)
-        damping = _DAMPING * float(np.abs(gradient).max(initial=0.0))
-        diagonal += max(_JITTER * float(diagonal.sum()), damping, np.finfo(float).tiny)
+            right, wrong = self._pseudo(coef)[2]
+            diagonal += self.smoothing * (right + wrong)
+        diagonal += damping(diagonal, gradient)
         solve = definite_cholesky(hessian)
         return -gradient / diagonal if solve is None else -solve(gradient)
 
@@ -254,7 +275,16 @@ class SmoothedBlock(ABC):
         """What smoothing adds to the risk."""
         if not self.smoothed:
             return 0.0
-        return float(self.smoothing @ both_ways(self.loss.value, coef).sum(axis=0))
+        right, wrong = self._pseudo(coef)[0]
+        return float(self.smoothing @ (right + wrong))
+
+    def _pseudo(self, coef: Array) -> tuple[Array, Array, Array]:
+        """The loss of the pseudo-examples, right and wrong, and its derivatives; kept, for a step asks four times."""
+        if self._seen is None or self._seen[0] is not coef:
+            value, slope, curvature = self.loss.evaluate(np.concatenate((coef, -coef)))
+            shape = (2, len(coef))
+            self._seen = coef, (value.reshape(shape), slope.reshape(shape), curvature.reshape(shape))
+        return self._seen[1]
 
     def separated(self, point: Any) -> bool:
         """Whether the present coefficients already prove that the optimum is at infinity."""
@@ -267,6 +297,9 @@ class BlockDerivatives(SmoothedBlock):
 
     risk: WeightedRisk
     columns: Expansion
+
+    def is_stale(self, edge: float, last: float, tol: float) -> bool:
+        return is_worn(edge, last, tol) if self.columns.shape[1] <= _FEW else super().is_stale(edge, last, tol)
 
     def hessian(self, point: Evaluation) -> Array:
         return self.columns.gram(self.risk.weights * point.curvature)

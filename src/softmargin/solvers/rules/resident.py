@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from softmargin.losses import Loss
 from softmargin.solvers.rules.learners import HeldColumns, Hypothesis, Learner, Proposal
 from softmargin.solvers.rules.leveraging import (
+    LARGEST_COEFFICIENT,
     Block,
     BlockDerivatives,
     Evaluation,
@@ -19,12 +20,17 @@ from softmargin.solvers.rules.leveraging import (
     correct,
     leverage,
 )
+from softmargin.solvers.rules.side_by_side import Channels
 from softmargin.solvers.rules.state import FALLBACK_SMOOTHING, ModelState
 
 __all__ = ["ResidentState"]
 
 Array = NDArray[np.floating[Any]]
 
+# Channels times rows up to which the channels of a block are solved side by side: it halves the time of 11 to 26
+# classes on 1000 to 2000 rows and gains little beyond, where it would only hold more memory.
+_SIDE_BY_SIDE = 200_000
+_PAIRED = 4  # columns of such a block: products of all pairs are held
 _TRIAL_TOL = 1e-5  # of steps that only rank proposals: the risk they reach is off by the square of it
 
 
@@ -67,7 +73,29 @@ class ResidentState(ModelState):
         g = [-self.weights * self.y[k] * point.slope for k, point in enumerate(self.points)]
         return np.ascontiguousarray(np.stack(g, axis=1))
 
+    def minimise(self, members: Sequence[int], tol: float, rate: float = 1.0) -> float:
+        members = list(members)
+        channels = self._side_by_side(members)
+        blocks = [] if channels is None else channels.correct(self.points, self.coef[:, members], tol)
+        if channels is None or max(float(np.abs(block.coef).max()) for block in blocks) > LARGEST_COEFFICIENT:
+            return super().minimise(members, tol, rate)
+        step = rate * (np.stack([block.coef for block in blocks]) - self.coef[:, members])
+        self.coef[:, members] += step
+        self.points = [block.point for block in blocks] if rate == 1 else channels.moved(self.points, step)
+        return max(block.edge for block in blocks)
+
+    def _side_by_side(self, members: Sequence[int]) -> Channels | None:
+        """A small block of several channels that has an optimum."""
+        pseudo = self.pseudo(members)
+        if len(self.y) == 1 or self.y.size > _SIDE_BY_SIDE or not 0 < len(members) <= _PAIRED or not pseudo.any():
+            return None
+        columns = self.columns.columns(np.asarray(members, dtype=np.intp))
+        return Channels(self.loss, self.y, self.weights, columns, pseudo)
+
     def gradients(self, members: Sequence[int]) -> Array:
+        channels = self._side_by_side(members)
+        if channels is not None:
+            return channels.gradients(self.points, self.coef[:, members])
         parts = [self._derivatives(k, members).gradient(p, self.coef[k, members])[0] for k, p in enumerate(self.points)]
         return np.stack(parts)
 
