@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.utils.estimator_checks import check_estimator
 
 from softmargin import MarginClassifier, RobustSVC, TruncatedLogisticRegression, losses
+from softmargin.penalties import MCP, SCAD
 from softmargin.probability import bracket, estimable_or_fallback, nearest_estimable, outward_weights
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "truncated_logistic.json").read_text())["cases"]
@@ -245,3 +247,21 @@ def test_scikit_learns_own_checks():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_estimator(TruncatedLogisticRegression(scheme=None))
+
+
+@pytest.mark.parametrize("penalty", [SCAD(l1_ratio=0.8), MCP(l1_ratio=0.8)], ids=["scad", "mcp"])
+def test_concave_penalties_of_many_rows_end_where_the_rows_kept_and_the_penalty_pull_alike(penalty):
+    X, y, _ = noisy_plane(1200)
+    X = np.column_stack([X, np.random.default_rng(1).standard_normal((len(X), 6))])
+    model = TruncatedLogisticRegression(penalty=penalty, C=0.2, scheme=None, tol=1e-5).fit(X, y)
+    found = model.solution_
+    assert found.converged
+    assert np.all(np.diff(found.history) <= 1e-11 * np.abs(found.history[:-1]))
+
+    coef, margins = model.coef_[0], y * model.decision_function(X)
+    slopes = np.where(np.logaddexp(0, -margins) < model.level, -0.2 * y * expit(-margins), 0.0)
+    pull = X.T @ slopes + 0.2 * coef
+    cost = 0.8 * penalty.relative_slopes(np.abs(coef))
+    wrong = np.where(coef != 0, np.abs(pull + cost * np.sign(coef)), np.maximum(np.abs(pull) - cost, 0.0))
+    assert wrong.max() <= 2e-5
+    assert abs(slopes.sum()) <= 1e-6 * np.abs(slopes).sum()

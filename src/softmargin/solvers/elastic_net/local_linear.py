@@ -25,8 +25,9 @@ from softmargin.solvers.engine import Engine
 from softmargin.solvers.nonconvex.majorize_minimise import ROUNDING, majorize_minimise
 from softmargin.solvers.ridge.newton import NEWTON
 
-__all__ = ["LOCAL_LINEAR"]
+__all__ = ["LOCAL_LINEAR", "stationarity"]
 
+_ROUGH = 1e-2  # largest relative gap of an elastic net
 _IDLE = 5  # rounds that lower neither the objective beyond rounding nor the violation to half: no digits are left
 _SHORT = 5  # rounds whose net was not minimised, by more than they gained: none will certify the fit
 
@@ -40,7 +41,7 @@ def _run(problem: Problem, start: Solution | None, tol: float, max_iter: int, ve
     first = replace(problem, penalty=penalty.pilot)
     pilot = NEWTON if NEWTON.accepts(first) else PROXIMAL_NEWTON
     cold = start is None or penalty.rounds == 1
-    at = pilot.run(first, None, tol, max_iter, verbose) if cold or start is None else start
+    at = pilot.run(first, None, min(tol, _ROUGH), max_iter, verbose) if cold or start is None else start
     rounds, history = _Rounds(problem, at, tol, max_iter, verbose), list[float]()
     rounds.n_iter = at.n_iter if cold else 0
     if penalty.rounds == 1:
@@ -58,7 +59,7 @@ class _Rounds:
     def __init__(self, problem: Problem, at: Solution, tol: float, max_iter: int, verbose: int) -> None:
         self.problem, self.at, self.last = problem, at, at
         self.tol, self.max_iter, self.verbose = tol, max_iter, verbose
-        self.inner, self.n_iter = tol, 0
+        self.inner, self.n_iter = min(tol, _ROUGH), 0
         self.value = problem.objective(at.coef, at.intercept)
         self.violation = self.least = np.inf
         self.idle = self.short = 0
@@ -81,7 +82,7 @@ class _Rounds:
         self.last, self.at = self.at, self.at if ahead is None else ahead
         self.at = self.solve()
         self.value = self.at.objective = self.problem.objective(self.at.coef, self.at.intercept)
-        self.violation = _stationarity(self.problem, self.at)
+        self.violation = stationarity(self.problem, self.at)
         if is_heard(self.verbose):
             message = f"objective {self.value:.12g}, violation {self.violation:.3g}"
             report("local linear approximation", message, self.verbose)
@@ -99,7 +100,7 @@ class _Rounds:
 
     def undo(self) -> None:
         self.at = self.last
-        self.violation = _stationarity(self.problem, self.at)
+        self.violation = stationarity(self.problem, self.at)
 
 
 def _depends(ridge: Solution, expansion: Expansion) -> bool:
@@ -107,7 +108,7 @@ def _depends(ridge: Solution, expansion: Expansion) -> bool:
     return isinstance(expansion, KernelColumns) and expansion.rank + 1 < np.count_nonzero(ridge.coef) == len(ridge.coef)
 
 
-def _stationarity(problem: Problem, at: Solution) -> float:
+def stationarity(problem: Problem, at: Solution) -> float:
     """The largest violation of the concave problem's conditions, in units of the l1 cost."""
     penalty, expansion = problem.penalty, problem.expansion
     assert at.dual is not None

@@ -289,6 +289,7 @@ def _descend(
     problem: Problem, start: Solution | None, tol: float, max_iter: int, verbose: int, truth: Problem | None = None
 ) -> Solution:
     at, n_iter, outdone = Iterate.at(problem, start), 0, False
+    touching = 0.0 if truth is None or start is None else _apart(problem, truth, start.coef)
     patience, least, status = _PATIENCE, np.inf, "ok"
     halved, working_set = _Halving(), WorkingSet(problem)
     ridge, positive = problem.penalty.ridge, problem.penalty.positive
@@ -310,7 +311,8 @@ def _descend(
         if is_unbounded(problem, at.coef, at.cost, at.margins):
             status = "unbounded"
         if truth is not None and n_iter > 0:
-            outdone = at.term.cost - truth.cost(at.margins) > _OUTDONE * (at.history[-2] - at.history[-1])
+            above = at.term.cost - truth.cost(at.margins) + (_apart(problem, truth, at.coef) - touching)
+            outdone = above > _OUTDONE * (at.history[-2] - at.history[-1])
         if (
             outdone
             or gap <= tol
@@ -337,18 +339,15 @@ def _descend(
             worst = float(here.max(initial=0.0))
             patience = _PATIENCE if decreased or worst < 0.9 * least else patience - 1
             least = min(least, worst)
+    found = outdone or gap <= tol
     return Solution(
-        at.coef,
-        at.intercept,
-        -at.g,
-        objective,
-        gap,
-        n_iter,
-        outdone or gap <= tol,
-        certificate.kind,
-        history=at.history,
-        status=status,
+        at.coef, at.intercept, -at.g, objective, gap, n_iter, found, certificate.kind, at.history, status=status
     )
+
+
+def _apart(bound: Problem, truth: Problem, coef: Array) -> float:
+    """How far the tangent of a concave penalty lies above it, up to a constant."""
+    return bound.penalty.value(coef, 0.0) - truth.penalty.value(coef, 0.0)
 
 
 def _further(

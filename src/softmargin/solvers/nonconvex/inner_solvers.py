@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from softmargin.problem import Problem
 from softmargin.solution import Solution
+from softmargin.solvers.elastic_net.local_linear import LOCAL_LINEAR, stationarity
 from softmargin.solvers.elastic_net.proximal_newton import PROXIMAL_NEWTON, approach
 from softmargin.solvers.engine import Engine
 from softmargin.solvers.nonconvex.dual_bounds import DualSolver, accepts_dual
@@ -297,9 +298,21 @@ class _EngineSolver:
         truth: Problem | None = None,
     ) -> Solution:
         here, tol, verbose = self._at[0], max(tol, _FINEST), max(verbose - 1, 0)
-        if truth is None or self.engine is not PROXIMAL_NEWTON:
+        if truth is not None and self.engine is PROXIMAL_NEWTON:
+            return self._go(problem, approach(problem, here, truth, tol, max_iter, verbose))
+        if truth is None or not self._bounds_both(truth):
             return self.warm_start(problem, here, tol, max_iter, verbose)
-        return self._go(problem, approach(problem, here, truth, tol, max_iter, verbose))
+        convex = replace(problem, penalty=problem.penalty.linearize(here.coef))
+        found = approach(convex, here, truth, tol, max_iter, verbose)
+        return self._go(problem, replace(found, gap=stationarity(problem, found), certificate="KKT violation"))
+
+    def _bounds_both(self, truth: Problem) -> bool:
+        """Whether a round is one elastic net that touches loss and penalty, and not all those under one bound.
+
+        Minima are then as good for capped losses. Where a loss bends down they are higher (1 to 2% for ``welsch`` on
+        1300 rows of g241d), as short rounds do not leave the first basin.
+        """
+        return self.engine is LOCAL_LINEAR and not truth.loss.smooth and len(truth.y) > FEW_ROWS
 
     def newton_step(self, problem: Problem, objective: float) -> bool:
         self._count(problem, 1)

@@ -18,6 +18,7 @@ is returned with status "degenerate".
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -112,7 +113,7 @@ class MarginLossFit:
             given = start.base or start if start is not None else None
             many = len(problem.y) > FEW_ROWS
             anew = many and problem.penalty.l1_ratio == 0  # a ridge fit of many rows is cheap, and as good from zero
-            tol = max(self.tol, _ROUGH) if many else self.tol
+            tol = self._rough(problem) if many else self.tol
             base = inner.warm_start(trusted, None if anew else given, tol, *self._how[1:])
         best: Solution | None = None
         inner.work, made, most = 0.0, 0, np.inf
@@ -147,6 +148,13 @@ class MarginLossFit:
     @property
     def _how(self) -> tuple[float, int, int]:
         return self.tol, self.max_iter, self.verbose
+
+    def _rough(self, problem: Problem) -> float:
+        """The tolerance of a start; concave penalties are measured by slopes, whose squares are what is gained.
+
+        Minima of losses that bend down depend more on where a descent begins.
+        """
+        return max(self.tol, _ROUGH if problem.penalty.convex or problem.loss.smooth else math.sqrt(_ROUGH))
 
     @staticmethod
     def _is_eager(problem: Problem, inner: InnerSolver) -> bool:
@@ -185,7 +193,7 @@ class MarginLossFit:
                 chosen[rng.choice(np.flatnonzero(problem.y == label))] = True
             weights = np.where(chosen, trusted.weights, 0.0)
             tilt = None if trusted.tilt is None else np.where(chosen, trusted.tilt, 0.0)
-            tol = max(self.tol, _ROUGH) if len(problem.y) > FEW_ROWS else self.tol
+            tol = self._rough(problem) if len(problem.y) > FEW_ROWS else self.tol
             inner.warm_start(replace(trusted, weights=weights, tilt=tilt), None, tol, *self._how[1:])
             yield
 
