@@ -104,7 +104,7 @@ SHARED: dict[str, Parameter] = {
         one_of("scale", "median", "mean") | POSITIVE,
         'float, "scale", "median" or "mean"',
         '``rbf`` is ``exp(-gamma |x - x\'|^2)``. "scale" is ``1 / (n_features * var(X))``, "median" ``1 / median^2``\n'
-        'of the distances between classes, "mean" ``1 / mean^2`` of all distances.',
+        'of the distances between classes (those above zero if half are zero), "mean" ``1 / mean^2`` of all distances.',
     ),
     "degree": Parameter(integer(1), "int", "Degree of the \"poly\" kernel ``(gamma x'x' + coef0)^degree``."),
     "coef0": Parameter(
