@@ -24,6 +24,7 @@ from softmargin._constraints import (
     count_rows,
     integer,
     real_numbers,
+    said_of,
 )
 from softmargin._parameters import FOLDS
 from softmargin.expansions import ChunkedRows, with_rows
@@ -182,7 +183,8 @@ def _labels(y: Any, answers: tuple[NDArray[Any], NDArray[np.intp]] | None, n: in
                 "Audit each label by itself, or give soft labels as probabilities."
             )
         y = y.argmax(axis=1)
-    y = _check_y(y)
+    with said_of("y"):
+        y = _check_y(y)
     if len(y) != n:
         raise ValueError(f"X and y must have one length; got {n} and {len(y)}.")
     return y

@@ -31,7 +31,7 @@ _ALLOWED = {
     "C_min": NONNEGATIVE,
     "C_max": number("a positive number below 1e20, or inf", lambda value: 0 < value < 1e20 or value == np.inf),
     "Cs": integer(1, 10_000) | Constraint("an array of positive, finite numbers", _are_costs),
-    "eps": number("a number strictly between 0 and 1", lambda value: 0 < value < 1),
+    "eps": number("a number from 1e-15 to below 1", lambda value: 1e-15 <= value < 1),
     "loss": LOSS,
     "jitter": NONE | NONNEGATIVE,
     "max_events": NONE | COUNT,

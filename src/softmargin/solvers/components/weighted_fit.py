@@ -212,7 +212,7 @@ class WeightedFit:
         inner = half.T @ shifted_cholesky(A)(half)
         H, border, corner = inner[:-1, :-1], inner[:-1, -1], float(inner[-1, -1])
         if self.problem.fit_intercept and corner > 0:
-            H = H - np.outer(border, border) / corner
+            H = H - np.outer(border / corner, border)  # large costs leave no room for squares
         return 0.5 * (H + H.T)
 
 
