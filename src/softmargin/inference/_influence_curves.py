@@ -214,7 +214,7 @@ def _solved(system: Array, right: Array) -> Array:
     except (linalg.LinAlgError, linalg.LinAlgWarning) as error:
         raise ValueError(
             "the Hessian of the fit has no inverse to double precision: the fit does not react smoothly to its rows, "
-            "or the columns of X, C or sample_weight are too large. Standardise the columns, or use sensitivity()."
+            "or the columns of X are too large (or C, or sample_weight). Standardise the columns, or use sensitivity()."
         ) from error
 
 
