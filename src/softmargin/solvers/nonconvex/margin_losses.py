@@ -64,7 +64,7 @@ _EQUAL = 1e-6  # scores that differ by less, beside 1 and the largest, are one s
 # rows of a kernel that all have coefficients; or, where that is more, what the first start took for each of them.
 _OTHER_STARTS, _AS_THE_FIRST = 5e10, 1.0
 _ANNEAL = (8.0, 4.0, 2.0)  # multiples of sigma, from gentle to the one asked for
-_AWAY = 0.5  # of the way to the score at which a constant classifier's costs are those at infinity
+_AWAY = 0.1  # of the way to the score at which a constant classifier's costs are those at infinity
 _INNER = 10  # steps of the inner solver that a round may take on average
 _IDLE = 3  # rounds in a row that move the scores and not the objective: along a flat valley they would go on for ever
 _SHORT = 3  # bounds in a row whose minimisation ends short of the tolerance, and no nearer to it than the last one
