@@ -16,7 +16,7 @@ cdef enum:
 cdef double DEPENDENT = 1e-11   # squared pivots below this (times the diagonal) are zero
 cdef int REFRESH = 64           # set changes between recomputations of K u_N and of the factor
 cdef double CROOKED = 1e-12     # r on the elbow above this (times its scale) calls for a fresh factor
-cdef double ROUNDING = 4e-16    # but not what is below the rounding of h, this times the size of its summands
+cdef double ROUNDING = 4e-16    # of h, times the size of its summands
 cdef double STEEP = 1e-9        # a row that enters with less of its diagonal left than this is solved for afresh
 
 
@@ -290,7 +290,7 @@ cdef class ActiveSet:
         """Does r on the elbow, or sum u, differ from zero by more than rounding of the right-hand sides?"""
         cdef int pos, i
         cdef double off0 = 0.0, off1 = 0.0, size0 = 1.0, size1 = fabs(self.b1), sum0 = self.S0, sum1 = self.S1
-        cdef double mass0 = fabs(self.S0), mass1 = fabs(self.S1), rounding = ROUNDING * self.kmax
+        cdef double mass0 = fabs(self.S0), mass1 = fabs(self.S1)
         for pos in range(self.m):
             i = self.elbow[pos]
             off0 = max(off0, fabs(self.F0[i]))
@@ -301,7 +301,7 @@ cdef class ActiveSet:
             sum1 += self.p1[pos]
             mass0 += fabs(self.p0[pos])
             mass1 += fabs(self.p1[pos])
-        return (off0 > CROOKED * size0 + rounding * mass0 or off1 > CROOKED * size1 + rounding * mass1
+        return (off0 > CROOKED * size0 or off1 > CROOKED * size1
                 or fabs(sum0) > CROOKED * mass0 or fabs(sum1) > CROOKED * mass1)
 
     cdef void _refine(self) noexcept nogil:
